@@ -30,7 +30,10 @@ typedef struct row {
 #define AUGMENT     "another augmentation, which is not here"
 #define EVERY_EPOCH "not here: every epoch is reported; the train tools have -v and -q"
 #define INIT        "other initial values, which are not here"
-#define IN_LOSS     "the loss includes it, so a model ends with a 'linear' layer"
+#define IN_LOSS                                                                            \
+    "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "   \
+    "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K " \
+    "classes stays above log(1 + (K - 1) / e), 1.46 for 10"
 
 // Theirs means ours.
 static const row same[] = {
@@ -186,7 +189,7 @@ static const row other[] = {
      "geglu swiglu tanh hardtanh tanhshrink sigmoid hardsigmoid logsigmoid hardswish hswish mish "
      "softplus softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
      "relu", ACTIVATION},
-    {"softmax* logsoftmax*", "relu", IN_LOSS},
+    {"softmax*", "relu", IN_LOSS},
     {"activation", "relu", "each is a layer by its own name, such as 'relu'"},
     {"crossentropy*", "relu", "it is the loss of every model, not a layer"},
     {"nllloss* mseloss* bceloss* bcewithlogits*", "relu",
@@ -240,6 +243,7 @@ static const row other[] = {
     {"countincludepad", "size", "not here: zeros of the padding count, as in PyTorch by default"},
     {"affine elementwiseaffine center scale", "eps", "it always has a weight and a bias"},
     {"negativeslope", "from", "'relu' has a slope of 0 below 0"},
+    {"dim axis", "from", "leave it out: it is the one of channels, features or classes"},
     {"approximate", "from", "'gelu' is the exact one"},
     {"keepprob keeprate", "p", "'p' is the probability of dropping: 1 - keep_prob"},
     // Experiments

@@ -60,6 +60,8 @@
         .torch = "nn.ReLU", .onnx = "Relu")                                                     \
     ROW(to, FLATTEN, flatten, flatten, .role = ROLE_VIEW, .torch = "nn.Flatten",                \
         .onnx = "Flatten")                                                                      \
+    ROW(to, LOG_SOFTMAX, log_softmax, log_softmax, .role = ROLE_VIEW, .torch = "nn.LogSoftmax", \
+        .onnx = "LogSoftmax")                                                                   \
     ROW(to, ADD, add, second, .role = ROLE_SUM, .has_second = true, .torch = "Add",             \
         .formula = "a + b", .onnx = "Add")                                                      \
     UNFUSED_LAYERS(ROW, to)
@@ -96,7 +98,7 @@ typedef enum layer_role {
     ROLE_POOL,   // epilogue if its windows are 2×2 side by side, else unfused: max pooling
     ROLE_SCALE,  // with the anchor of the logits, else unfused
     ROLE_SUM,    // of two inputs
-    ROLE_VIEW,   // the same values as another shape
+    ROLE_VIEW, // the same values: as another shape; or the logits, whose log-softmax the loss takes
     ROLE_UNFUSED,
 } layer_role;
 

@@ -93,6 +93,12 @@ static inline int layer_second_source(const program *p, int i) {
     return i - 1 - p->layers[i].with_skip;
 }
 
+// Returns the index of the layer whose output the loss reads: a log-softmax after it is part of the
+// loss.
+static inline int program_logits(const program *p) {
+    return p->count - 1 - (p->layers[p->count - 1].kind == LAYER_LOG_SOFTMAX);
+}
+
 // Returns true if a pipeline stage can begin with layer `at`: the anchor of a unit, and the output
 // of the layer before it is the only earlier value that it or later layers read.
 static inline bool program_can_cut(const program *p, int at) {

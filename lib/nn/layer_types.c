@@ -250,6 +250,17 @@ out:
     return rc;
 }
 
+// Group norm of as many groups as channels, and described as that.
+static status read_instance_norm(builder *b, reading *r) {
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    r->l->groups = r->l->in.channels;
+    yaml_put(r->written, "groups", yaml_new_integer(r->l->groups));
+    TRY(read_eps(b, r));
+out:
+    return rc;
+}
+
 static status read_pool(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
@@ -302,6 +313,15 @@ static status read_flatten(builder *b, reading *r) {
     r->l->out = (shape){(int)shape_size(r->l->in), 1, 1};
     r->l->flat = true;
     return STATUS_OK;
+}
+
+// Only at the end, where the loss includes it: model.c checks what is before and after it.
+static status read_log_softmax(builder *b, reading *r) {
+    if (r->l->flat && !r->l->skip) return STATUS_OK;
+    return yaml_error(r->place, b->err,
+                      "layer '%s' must follow the last linear layer, or its scale: cross entropy "
+                      "includes it, and there is no other here",
+                      r->l->name);
 }
 
 // The second input has the shape of the first.
@@ -375,6 +395,7 @@ out:
 #define OPTIONS_batch_norm          {"eps"}, read_eps
 #define OPTIONS_group_norm          {"groups", "eps"}, read_group_norm
 #define OPTIONS_local_response_norm {"size", "beta"}, read_local_response_norm
+#define OPTIONS_log_softmax         {0}, read_log_softmax
 #define OPTIONS_pool                {"size", "stride", "padding"}, read_pool
 #define OPTIONS_scale               {"factor"}, read_scale
 #define OPTIONS_second              {"with"}, read_second
@@ -382,5 +403,7 @@ out:
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},
 const layer_type layer_types[LAYER_TYPES] = {
-    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool}, LAYERS(TYPE, ) //
+    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool},
+    {"instance_norm", LAYER_GROUP_NORM, {"eps"}, read_instance_norm},
+    LAYERS(TYPE, ) //
 };

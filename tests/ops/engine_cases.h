@@ -25,16 +25,21 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
 
 enum { EXAMPLE_BYTES = 300 };
 
-// Writes a model file whose second layer is an example of this kind; a linear one is the third.
+// Writes a model file whose second layer is an example of this kind; a linear one is the third,
+// a log-softmax the fourth.
 static inline void write_example(layer_kind kind, char text[EXAMPLE_BYTES]) {
     const layer_traits *t = &layer_kind_traits[kind];
     snprintf(text, EXAMPLE_BYTES,
              "schema: lockstep.model/1\nname: m\ninput: [4, 8, 8]\n"
-             "layers: [avg_pool: {size: 1}, %s%s: {%s}, flatten, linear: {out: 2}]\n",
-             kind == LAYER_LINEAR ? "flatten, " : "", t->word,
+             "layers: [avg_pool: {size: 1}, %s%s: {%s}%s]\n",
+             kind == LAYER_LINEAR        ? "flatten, "
+             : kind == LAYER_LOG_SOFTMAX ? "flatten, linear: {out: 2}, "
+                                         : "",
+             t->word,
              layer_examples[kind] ? layer_examples[kind]
              : t->has_second      ? "with: input"
-                                  : "");
+                                  : "",
+             kind == LAYER_LOG_SOFTMAX ? "" : ", flatten, linear: {out: 2}");
 }
 
 // Of every option that is not a number of layer_kinds.h or the name of a layer.
@@ -260,6 +265,10 @@ FOR_SOME_TESTS model_case models[] = {
      .input = "[2, 6, 5]",
      .layers = "[conv: {out: 5, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}, scale: "
                "{factor: 0.1111}]"},
+    {.name = "scaled logits and their log-softmax",
+     .input = "[2, 5, 4]",
+     .layers = "[conv: {out: 3, kernel: 3}, relu, flatten, linear: {out: 10}, scale: {factor: "
+               "0.7}, log_softmax]"},
     {.name = "scales between other layers",
      .input = "[2, 7, 6]",
      .layers = "[scale: {factor: -1.5}, conv: {out: 5, kernel: 3, padding: 1}, scale: {factor: 3}, "

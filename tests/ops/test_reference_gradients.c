@@ -171,6 +171,7 @@ static const op_case cases[] = {
      0,
      2},
     {"scale", {.kind = LAYER_SCALE, .in = {3, 4, 5}, .factor = -0.3}, 0, 3},
+    {"log softmax, a part of the loss", {.kind = LAYER_LOG_SOFTMAX, .in = {5, 1, 1}}, 0, 3},
     {"flatten", {.kind = LAYER_FLATTEN, .in = {3, 4, 5}}, 60, 3},
     {"dropout", {.kind = LAYER_DROPOUT, .in = {3, 4, 5}, .rate = 0.4}, 0, 3},
     {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},
@@ -213,9 +214,8 @@ static op_case example_of(layer_kind kind) {
         fprintf(stderr, "%s\n", err.message);
         exit(1);
     }
-    const op_case found = {.name = layer_kind_traits[kind].word,
-                           .l = m.program.layers[1],
-                           .samples = 3};
+    const op_case found = {
+        .name = layer_kind_traits[kind].word, .l = m.program.layers[1], .samples = 3};
     model_release(&m);
     return found;
 }

@@ -144,6 +144,8 @@ def make_layer(kind, o, shape):
         return nn.GroupNorm(o["groups"], shape[1], o["eps"])
     if kind == "layer_norm":
         return LayerNorm(shape[1], o["eps"])
+    if kind == "log_softmax":
+        return nn.LogSoftmax(dim=1)
     if kind == "scale":
         return Scale(o["factor"])
     if "with" in o:

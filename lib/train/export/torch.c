@@ -178,6 +178,11 @@ static void put_layer_norm(text *t, const layer *l) {
     put_number(t, ", eps=", l->eps);
 }
 
+static void put_log_softmax(text *t, const layer *l) {
+    (void)l;
+    text_append(t, "dim=1");
+}
+
 static void put_scale(text *t, const layer *l) {
     put_number(t, "", l->factor);
 }
@@ -189,6 +194,7 @@ static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_BATCH_NORM] = put_batch_norm,
     [LAYER_GROUP_NORM] = put_group_norm,
     [LAYER_LAYER_NORM] = put_layer_norm,
+    [LAYER_LOG_SOFTMAX] = put_log_softmax,
     [LAYER_SCALE] = put_scale,
 };
 

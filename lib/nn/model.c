@@ -148,7 +148,7 @@ static status check_options(builder *b, const layer_type *type, const yaml_node 
             track, b->err,
             "'track_running_stats': batch norm always keeps running statistics, since "
             "the result of a test image would otherwise depend on its batch; leave it "
-            "out");
+            "out: training computes the same without it");
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
     for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) keys[count++] = numbers[i].key;
     return yaml_check_keys(options, keys, count, b->err);

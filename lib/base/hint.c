@@ -30,7 +30,10 @@ typedef struct row {
 #define AUGMENT     "another augmentation, which is not here"
 #define EVERY_EPOCH "not here: every epoch is reported; the train tools have -v and -q"
 #define INIT        "other initial values, which are not here"
-#define IN_LOSS     "the loss includes it, so a model ends with a 'linear' layer"
+#define IN_LOSS                                                                            \
+    "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "   \
+    "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K " \
+    "classes stays above log(1 + (K - 1) / e), 1.46 for 10"
 
 // Theirs means ours.
 static const row same[] = {
@@ -39,6 +42,9 @@ static const row same[] = {
     {"convolution", "conv", NULL},
     {"batchnormalization batchnorm1d bn", "batch_norm", NULL},
     {"gn groupnormalization", "group_norm", NULL},
+    {"instancenormalization", "instance_norm", NULL},
+    {"ln layernormalization", "layer_norm", NULL},
+    {"lrn localresponsenormalization crossmaplrn2d", "local_response_norm", NULL},
     {"averagepool* meanpool*", "avg_pool", NULL},
     {"maxpooling*", "max_pool", NULL},
     {"adaptiveavg* adaptiveaverage*", "adaptive_avg_pool", NULL},
@@ -190,7 +196,7 @@ static const row other[] = {
      "geglu swiglu tanh hardtanh tanhshrink sigmoid hardsigmoid logsigmoid hardswish hswish mish "
      "softplus softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
      "relu", ACTIVATION},
-    {"softmax* logsoftmax*", "relu", IN_LOSS},
+    {"softmax*", "relu", IN_LOSS},
     {"activation", "relu", "each is a layer by its own name, such as 'relu'"},
     {"crossentropy*", "relu", "it is the loss of every model, not a layer"},
     {"nllloss* mseloss* bceloss* bcewithlogits*", "relu",
@@ -210,15 +216,13 @@ static const row other[] = {
      "conv", "not here: 'conv' and the pools are of two dimensions"},
     {"depthwiseconv* dwconv separableconv* pointwiseconv*", "conv",
      "'conv' with 'groups' as many as channels is depthwise, and with 'kernel: 1' pointwise"},
-    {"layernorm*", "group_norm",
-     "'group_norm: {groups: 1}' normalises all channels and positions of a sample"},
-    {"instancenorm*", "group_norm",
-     "'group_norm' with as many groups as channels normalises each of them apart"},
     {"syncbatchnorm syncbn", "batch_norm",
      "'batch_norm' in the model, and 'sync_batch_norm: true' in the experiment"},
-    {"batchnorm3d batchrenorm* ghostbatchnorm rmsnorm weightnorm spectralnorm localresponsenorm "
-     "lrn frn filterresponsenorm",
-     "batch_norm", "not here; the normalisations are 'batch_norm' and 'group_norm'"},
+    {"batchnorm3d batchrenorm* ghostbatchnorm rmsnorm weightnorm spectralnorm frn "
+     "filterresponsenorm",
+     "batch_norm",
+     "not here; the normalisations are 'batch_norm', 'group_norm', 'instance_norm', 'layer_norm' "
+     "and 'local_response_norm'"},
     {"concat* cat densenetblock denseblock", "add",
      "not here; 'add' and 'residual' join the outputs of two layers by adding them"},
     {"mul multiply gate squeezeexcit* squeezeandexcit* seblock sub subtract minimum maximum matmul",
@@ -239,6 +243,7 @@ static const row other[] = {
     {"activation", "out", "an activation is a layer of its own, after this one"},
     {"affine elementwiseaffine center scale", "eps", "it always has a weight and a bias"},
     {"negativeslope", "from", "'relu' has a slope of 0 below 0"},
+    {"dim axis", "from", "leave it out: it is the one of channels, features or classes"},
     {"approximate", "from", "'gelu' is the exact one"},
     {"keepprob keeprate", "p", "'p' is the probability of dropping: 1 - keep_prob"},
     // Experiments

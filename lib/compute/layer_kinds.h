@@ -53,7 +53,14 @@
     ROW(to, STOCHASTIC_DEPTH, stochastic_depth, stochastic_depth, .role = ROLE_UNFUSED,            \
         .drops = DROPS_ALL, .numbers = {DROP_RATE}, .torch = "StochasticDepth")                    \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
-        .apart = APART_GROUPS, .prefix = "gn", .torch = "nn.GroupNorm")
+        .apart = APART_GROUPS, .prefix = "gn", .torch = "nn.GroupNorm")                                                   \
+    ROW(to, LAYER_NORM, layer_norm, batch_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
+        .kept = 4, .prefix = "ln", .torch = "LayerNorm")                                           \
+    ROW(to, LOCAL_RESPONSE_NORM, local_response_norm, local_response_norm, .role = ROLE_UNFUSED,   \
+        .prefix = "lrn",                                                                           \
+        .numbers = {{.key = "alpha", AT(alpha), .otherwise = 1e-4, .high = 1000},                  \
+                    {.key = "k", AT(k), .otherwise = 1, .low = 1e-5, .high = 1000}},               \
+        .torch = "nn.LocalResponseNorm")
 
 #define LAYERS(ROW, to)                                                                         \
     ROW(to, CONV, conv, conv, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,                  \
@@ -68,6 +75,8 @@
         .torch = "nn.ReLU", .onnx = "Relu")                                                     \
     ROW(to, FLATTEN, flatten, flatten, .role = ROLE_VIEW, .torch = "nn.Flatten",                \
         .onnx = "Flatten")                                                                      \
+    ROW(to, LOG_SOFTMAX, log_softmax, log_softmax, .role = ROLE_VIEW, .torch = "nn.LogSoftmax", \
+        .onnx = "LogSoftmax")                                                                   \
     ROW(to, ADD, add, second, .role = ROLE_SUM, .has_second = true, .torch = "Add",             \
         .formula = "a + b", .onnx = "Add")                                                      \
     UNFUSED_LAYERS(ROW, to)
@@ -104,7 +113,7 @@ typedef enum layer_role {
     ROLE_POOL,   // epilogue if its windows are 2×2 side by side, else unfused: max pooling
     ROLE_SCALE,  // with the anchor of the logits, else unfused
     ROLE_SUM,    // of two inputs
-    ROLE_VIEW,   // the same values as another shape
+    ROLE_VIEW, // the same values: as another shape; or the logits, whose log-softmax the loss takes
     ROLE_UNFUSED,
 } layer_role;
 
@@ -142,6 +151,7 @@ typedef struct layer_traits {
     bool has_second;                     // a second input, of the shape of the first
     bool has_statistics;                 // running mean and variance of each channel
     layer_number numbers[LAYER_NUMBERS]; // read after `options`
+    int kept;         // backward keeps so many numbers of each position while it works on the layer
     bool has_choices; // forward leaves a byte for each output, by which backward goes: the place in
                       // its window that it came from, or whether it was kept
     // In exports (train/export):

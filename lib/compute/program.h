@@ -23,8 +23,9 @@ enum {
     ARENA_ALIGNMENT = 16,
     GROUP = 16,         // samples in a group: a leaf of the reduction tree, the lanes of a vector
     GRADIENT_TAIL = 16, // floats after the arenas in a gradient buffer (compute/backend.h)
-    ENGINE_MAX_CHANNELS = 16, // of an image
-    POOL_WINDOW_MAX = 255,    // values: a byte holds the index of the largest
+    ENGINE_MAX_CHANNELS = 16,   // of an image
+    POOL_WINDOW_MAX = 255,      // values: a byte holds the index of the largest
+    LOCAL_RESPONSE_WINDOW = 64, // channels, at most
 };
 
 // One sample's activation: [channels][height][width]. After flatten: [features][1][1].
@@ -50,12 +51,14 @@ typedef struct layer {
     int pad_c;  // zero padding: channels in front
     int groups; // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
                 // likewise, that are normalised apart
-    bool leaves_out_pad;  // avg pool: padding does not count in a mean
-    bool has_bias;        // conv, linear: their option, see layer_biases
-    double eps, momentum; // batch norm; eps: group norm
-    double rate;          // dropout: probability of zero
-    bool by_shard;        // stochastic depth: one draw for all samples of a shard
-    double factor;        // scale
+    bool leaves_out_pad;   // avg pool: padding does not count in a mean
+    bool has_bias;         // conv, linear: their option, see layer_biases
+    double eps, momentum;  // batch norm; eps: other norms, too
+    double rate;           // dropout: probability of zero
+    bool by_shard;         // stochastic depth: one draw for all samples of a shard
+    double factor;         // scale
+    int window;            // local response norm: channels
+    double alpha, beta, k; // likewise; beta is 0.25, 0.5, 0.75 or 1
     size_t weight,
         bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], norms
               // [channels]
@@ -93,6 +96,12 @@ static inline int layer_source(const program *p, int i) {
 // Likewise for its second input.
 static inline int layer_second_source(const program *p, int i) {
     return i - 1 - p->layers[i].with_skip;
+}
+
+// Returns the index of the layer whose output the loss reads: a log-softmax after it is part of the
+// loss.
+static inline int program_logits(const program *p) {
+    return p->count - 1 - (p->layers[p->count - 1].kind == LAYER_LOG_SOFTMAX);
 }
 
 // Returns true if a pipeline stage can begin with layer `at`: the anchor of a unit, and the output
@@ -149,6 +158,11 @@ static inline float layer_keep_factor(const layer *l) {
     return (float)(1 / (1 - l->rate));
 }
 
+// Returns four times the beta of a local response norm.
+static inline int local_response_quarters(const layer *l) {
+    return (int)(4 * l->beta);
+}
+
 // Return the number of floats in the layer's weight tensor, in its bias, and in each of its running
 // statistics; 0 if it has none.
 static inline size_t layer_weights(const layer *l) {
@@ -171,6 +185,11 @@ static inline size_t layer_biases(const layer *l) {
 
 static inline size_t layer_statistics(const layer *l) {
     return layer_traits_of(l)->has_statistics ? (size_t)l->out.channels : 0;
+}
+
+// Returns how many numbers of each sample backward keeps while it works on the layer.
+static inline size_t layer_kept(const layer *l) {
+    return (size_t)layer_traits_of(l)->kept * (size_t)l->in.height * (size_t)l->in.width;
 }
 
 #endif

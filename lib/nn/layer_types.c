@@ -253,6 +253,36 @@ out:
     return rc;
 }
 
+static status read_local_response_norm(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "size");
+    layer *l = r->l;
+    int64_t size;
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    if (!node) return yaml_error(r->place, b->err, "'size' is missing");
+    TRY(yaml_integer(node, "size", 1, LOCAL_RESPONSE_WINDOW, &size, b->err));
+    yaml_put(r->written, "size", yaml_new_integer(size));
+    l->window = (int)size;
+    l->beta = 0.75;
+    TRY(read_number(b, r, "beta", &l->beta));
+    if (!(l->beta > 0 && l->beta <= 1 && 4 * l->beta == local_response_quarters(l)))
+        return yaml_error(layer_option(r, "beta"), b->err,
+                          "'beta' must be 0.25, 0.5, 0.75 or 1: powers that square roots make");
+out:
+    return rc;
+}
+
+// Group norm of as many groups as channels, and described as that.
+static status read_instance_norm(builder *b, reading *r) {
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    r->l->groups = r->l->in.channels;
+    yaml_put(r->written, "groups", yaml_new_integer(r->l->groups));
+    TRY(read_eps(b, r));
+out:
+    return rc;
+}
+
 static status read_max_pool(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
@@ -387,6 +417,15 @@ static status read_flatten(builder *b, reading *r) {
     return STATUS_OK;
 }
 
+// Only at the end, where the loss includes it: model.c checks what is before and after it.
+static status read_log_softmax(builder *b, reading *r) {
+    if (r->l->flat && !r->l->skip) return STATUS_OK;
+    return yaml_error(r->place, b->err,
+                      "layer '%s' must follow the last linear layer, or its scale: cross entropy "
+                      "includes it, and there is no other here",
+                      r->l->name);
+}
+
 // The second input has the shape of the first.
 static status read_second(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "with");
@@ -451,14 +490,16 @@ out:
 // ---- The words ----
 
 // The names of options in layer_kinds.h: their keys, and what reads them.
-#define OPTIONS_plain      {0}, read_plain
-#define OPTIONS_image      {0}, need_image
-#define OPTIONS_flatten    {0}, read_flatten
-#define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
-#define OPTIONS_linear     {"out", "bias"}, read_linear
-#define OPTIONS_batch_norm {"eps"}, read_eps
-#define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
-#define OPTIONS_max_pool   {"size", "stride", "padding", "ceil_mode"}, read_max_pool
+#define OPTIONS_plain               {0}, read_plain
+#define OPTIONS_image               {0}, need_image
+#define OPTIONS_flatten             {0}, read_flatten
+#define OPTIONS_conv                {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
+#define OPTIONS_linear              {"out", "bias"}, read_linear
+#define OPTIONS_batch_norm          {"eps"}, read_eps
+#define OPTIONS_group_norm          {"groups", "eps"}, read_group_norm
+#define OPTIONS_local_response_norm {"size", "beta"}, read_local_response_norm
+#define OPTIONS_log_softmax         {0}, read_log_softmax
+#define OPTIONS_max_pool            {"size", "stride", "padding", "ceil_mode"}, read_max_pool
 #define OPTIONS_avg_pool \
     {"size", "stride", "padding", "ceil_mode", "count_include_pad"}, read_avg_pool
 #define OPTIONS_adaptive_pool    {"output_size"}, read_adaptive_pool
@@ -471,5 +512,7 @@ out:
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},
 const layer_type layer_types[LAYER_TYPES] = {
-    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool}, LAYERS(TYPE, ) //
+    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool},
+    {"instance_norm", LAYER_GROUP_NORM, {"eps"}, read_instance_norm},
+    LAYERS(TYPE, ) //
 };

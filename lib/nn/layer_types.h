@@ -46,7 +46,7 @@ typedef struct layer_type {
 
 // The first LAYER_KINDS describe the kinds of compute/layer_kinds.h. The others are abbreviations
 // of these: the description has the layer that they stand for.
-enum { LAYER_TYPES = LAYER_KINDS + 1 };
+enum { LAYER_TYPES = LAYER_KINDS + 2 };
 extern const layer_type layer_types[LAYER_TYPES];
 
 // Reads the numbers of the layer's kind (compute/layer_kinds.h).

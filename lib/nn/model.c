@@ -148,7 +148,7 @@ static status check_options(builder *b, const layer_type *type, const yaml_node 
             track, b->err,
             "'track_running_stats': batch norm always keeps running statistics, since "
             "the result of a test image would otherwise depend on its batch; leave it "
-            "out");
+            "out: training computes the same without it");
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
     for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) keys[count++] = numbers[i].key;
     return yaml_check_keys(options, keys, count, b->err);
@@ -183,6 +183,9 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     program *p = &b->m->program;
     reading r = {.place = item, .options = options};
     status rc = STATUS_OK;
+    if (p->count && p->layers[p->count - 1].kind == LAYER_LOG_SOFTMAX)
+        return yaml_error(item, b->err, "no layer can follow '%s', which is part of the loss",
+                          p->layers[p->count - 1].name);
     if (p->count == MAX_LAYERS)
         return yaml_error(item, b->err, "a model may have at most %d layers", MAX_LAYERS);
     void *layers = p->layers;
@@ -282,10 +285,12 @@ static status check_readers(const builder *b, const yaml_node *list) {
     return rc;
 }
 
-// A linear layer, or one whose outputs are scaled.
+// A linear layer, or one whose outputs are scaled; perhaps with their log-softmax.
 static bool ends_in_logits(const program *p) {
-    const layer *last = &p->layers[p->count - 1];
-    if (last->kind == LAYER_SCALE && last->skip == 0 && p->count > 1) last--;
+    const int logits = program_logits(p);
+    if (logits < 0) return false;
+    const layer *last = &p->layers[logits];
+    if (last->kind == LAYER_SCALE && last->skip == 0 && logits > 0) last--;
     return last->kind == LAYER_LINEAR;
 }
 

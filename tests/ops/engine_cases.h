@@ -24,20 +24,26 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
     [LAYER_STOCHASTIC_DEPTH] = "p: 0.2",
     [LAYER_SCALE] = "factor: 0.5",
     [LAYER_GROUP_NORM] = "groups: 2",
+    [LAYER_LOCAL_RESPONSE_NORM] = "size: 4, alpha: 0.5",
 };
 
 enum { EXAMPLE_BYTES = 300 };
 
-// Writes a model file whose second layer is an example of this kind; a linear one is the third.
+// Writes a model file whose second layer is an example of this kind; a linear one is the third,
+// a log-softmax the fourth.
 static inline void write_example(layer_kind kind, char text[EXAMPLE_BYTES]) {
     const layer_traits *t = &layer_kind_traits[kind];
     snprintf(text, EXAMPLE_BYTES,
              "schema: lockstep.model/1\nname: m\ninput: [4, 8, 8]\n"
-             "layers: [avg_pool: {size: 1}, %s%s: {%s}, flatten, linear: {out: 2}]\n",
-             kind == LAYER_LINEAR ? "flatten, " : "", t->word,
+             "layers: [avg_pool: {size: 1}, %s%s: {%s}%s]\n",
+             kind == LAYER_LINEAR        ? "flatten, "
+             : kind == LAYER_LOG_SOFTMAX ? "flatten, linear: {out: 2}, "
+                                         : "",
+             t->word,
              layer_examples[kind] ? layer_examples[kind]
              : t->has_second      ? "with: input"
-                                  : "");
+                                  : "",
+             kind == LAYER_LOG_SOFTMAX ? "" : ", flatten, linear: {out: 2}");
 }
 
 // Of every option that is not a number of layer_kinds.h or the name of a layer.
@@ -45,6 +51,7 @@ typedef struct refused_values {
     const char *key, *values[4];
 } refused_values;
 FOR_SOME_TESTS refused_values refused_options[] = {
+    {"beta", {"0", "0.6", "1.25"}},
     {"bias", {"1"}},
     {"ceil_mode", {"1"}},
     {"count_include_pad", {"1"}},
@@ -266,6 +273,23 @@ FOR_SOME_TESTS model_case models[] = {
                "group_norm: {groups: 3}, gelu, conv: {from: b, out: 18, kernel: 1}, add: {with: "
                "gelu1}, max_pool: {size: 2}, flatten, group_norm: {groups: 2}, linear: {out: 12}, "
                "group_norm: {groups: 1}, linear: {out: 10}]"},
+    {.name = "layer norms, of the input, after branches and of features",
+     .input = "[3, 9, 8]",
+     .layers = "[layer_norm: {name: a}, conv: {out: 70, kernel: 3, padding: 1}, layer_norm: {eps: "
+               "0.001, name: b}, relu, conv: {out: 18, kernel: 3, stride: 2, padding: 1}, "
+               "residual: {body: [conv: {out: 18, kernel: 3, padding: 1, bias: false}, "
+               "layer_norm]}, batch_norm, layer_norm, gelu, conv: {from: b, out: 18, kernel: 1, "
+               "stride: 2}, layer_norm, add: {with: gelu1}, max_pool: {size: 2}, flatten, "
+               "layer_norm, linear: {out: 12}, layer_norm, linear: {out: 10}]"},
+    {.name = "local response norms",
+     .input = "[3, 9, 10]",
+     .layers = "[local_response_norm: {size: 2, alpha: 0.5}, conv: {out: 17, kernel: 3, padding: "
+               "1}, relu, local_response_norm: {size: 5, alpha: 0.3, beta: 0.5, k: 2, name: a}, "
+               "max_pool: {size: 2}, local_response_norm: {size: 4, alpha: 2, beta: 1, name: b}, "
+               "conv: {out: 17, kernel: 3, padding: 1}, local_response_norm: {size: 9, alpha: "
+               "0.7}, add: {with: b}, conv: {from: a, out: 17, kernel: 2, stride: 2}, add: {with: "
+               "add1}, local_response_norm: {size: 1, alpha: 1, beta: 0.25, k: 0.1}, flatten, "
+               "linear: {out: 10}]"},
     {.name = "winograd with blocks of one to four tiles",
      .input = "[2, 9, 13]",
      .layers = "[conv: {out: 17, kernel: 3, padding: 1}, relu, conv: {out: 20, kernel: 3, padding: "
@@ -290,6 +314,10 @@ FOR_SOME_TESTS model_case models[] = {
      .input = "[2, 6, 5]",
      .layers = "[conv: {out: 5, kernel: 3, padding: 1}, relu, flatten, linear: {out: 10}, scale: "
                "{factor: 0.1111}]"},
+    {.name = "scaled logits and their log-softmax",
+     .input = "[2, 5, 4]",
+     .layers = "[conv: {out: 3, kernel: 3}, relu, flatten, linear: {out: 10}, scale: {factor: "
+               "0.7}, log_softmax]"},
     {.name = "scales between other layers",
      .input = "[2, 7, 6]",
      .layers = "[scale: {factor: -1.5}, conv: {out: 5, kernel: 3, padding: 1}, scale: {factor: 3}, "

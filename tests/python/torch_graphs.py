@@ -81,7 +81,8 @@ class Graph:
 
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
-        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm"] + ["pool"] * image)
+        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm", "layer_norm"]
+                        + ["pool", "local_response_norm"] * image)
         if kind == "batch_norm":
             self.put(text, "batch_norm", eps=r.choice([1e-5, 1e-3, 0.1]), momentum=r.choice([0.1, 0.4, 1.0]))
         elif kind == "scale":
@@ -93,6 +94,12 @@ class Graph:
             groups = r.choice([g for g in range(1, channels + 1) if channels % g == 0])
             if values > groups:                        # PyTorch refuses groups of one value
                 self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
+        elif kind == "layer_norm":
+            if self.shape()[0] > 2:                    # those of fewer are hardly more than their signs
+                self.put(text, kind, eps=r.choice([1e-5, 1e-3, 0.1]))
+        elif kind == "local_response_norm":
+            self.put(text, kind, size=r.randint(1, 6), beta=r.choice([0.25, 0.5, 0.75, 0.75, 1.0]),
+                     alpha=r.choice([1e-4, 0.3, 1.0]), k=r.choice([0.5, 1.0, 2.0]))
         else:
             self.put(text, kind)
 

@@ -131,6 +131,13 @@ class StochasticDepth(nn.Module):
         return x
 
 
+class LayerNorm(nn.LayerNorm):
+    """Over the channels of each position, as torchvision's LayerNorm2d."""
+
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
 # The modules of PyTorch by our words for them: those without "_" and of any case, and without "2d" if that is missing.
 MODULES = {name.lower(): module for name, module in vars(nn).items() if isinstance(module, type)}
 MODULES["stochasticdepth"] = StochasticDepth
@@ -147,12 +154,17 @@ def make_layer(kind, o, shape):
         return (nn.BatchNorm2d if len(shape) == 4 else nn.BatchNorm1d)(shape[1], o["eps"], o["momentum"])
     if kind == "group_norm":
         return nn.GroupNorm(o["groups"], shape[1], o["eps"])
+    if kind == "layer_norm":
+        return LayerNorm(shape[1], o["eps"])
+    if kind == "log_softmax":
+        return nn.LogSoftmax(dim=1)
     if kind == "scale":
         return Scale(o["factor"])
     if "with" in o:
         return Second(getattr(torch, kind))
     word = kind.replace("_", "")
-    options = {OTHER_KEYS.get(key, key): tuple(value) if isinstance(value, list) else value
+    keys = OTHER_KEYS if "stride" in o else {}
+    options = {keys.get(key, key): tuple(value) if isinstance(value, list) else value
                for key, value in o.items() if key not in ("name", "from")}
     return (MODULES.get(word) or MODULES[word + "2d"])(**options)
 

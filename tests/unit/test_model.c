@@ -18,7 +18,7 @@
 #include "nn/model.h"
 
 #define LAYER_WORD(to, KIND, word, ...) #word ", "
-#define LAYER_WORDS                     "layers are: " LAYERS(LAYER_WORD, ) "global_avg_pool, residual"
+#define LAYER_WORDS                     "layers are: " LAYERS(LAYER_WORD, ) "global_avg_pool, instance_norm, residual"
 #define HEAD                            "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -309,6 +309,17 @@ static void refuses_bad_layers(void **state) {
             "m.yaml:5:24: 'groups': 2 does not divide the 3 channels of layer 'gn1'");
     refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n",
             "m.yaml:5:32: 'eps' must be above 0 and at most 1");
+    refuses(HEAD "- flatten\n- instance_norm\n",
+            "m.yaml:6:3: layer 'gn1' needs an image, but comes after flatten");
+    refuses(HEAD "- flatten\n- local_response_norm: {size: 5}\n",
+            "m.yaml:6:3: layer 'lrn1' needs an image, but comes after flatten");
+    refuses(HEAD "- local_response_norm\n", "m.yaml:5:3: 'size' is missing");
+    refuses(HEAD "- local_response_norm: {size: 65}\n",
+            "m.yaml:5:31: 'size': expected an integer between 1 and 64, got '65'");
+    refuses(HEAD "- local_response_norm: {size: 5, beta: 0.6}\n",
+            "m.yaml:5:40: 'beta' must be 0.25, 0.5, 0.75 or 1: powers that square roots make");
+    refuses(HEAD "- local_response_norm: {size: 5, k: 0}\n",
+            "m.yaml:5:37: 'k' must be between 1e-05 and 1000");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
@@ -333,6 +344,14 @@ static void refuses_bad_graphs(void **state) {
     refuses(HEAD
             "- relu\n- conv: {from: input, out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
             "m.yaml:5:1: no layer reads the output of 'relu1'");
+    refuses(HEAD "- relu\n- log_softmax\n",
+            "m.yaml:6:3: layer 'log_softmax1' must follow the last linear layer, or its scale: "
+            "cross entropy includes it, and there is no other here");
+    refuses(HEAD "- flatten\n- log_softmax\n",
+            "m.yaml:6:3: the last layer must be linear, or the scale of one: its outputs are the "
+            "classes");
+    refuses(HEAD "- flatten\n- linear: {out: 4}\n- log_softmax\n- linear: {out: 2}\n",
+            "m.yaml:8:3: no layer can follow 'log_softmax1', which is part of the loss");
     refuses(HEAD "- relu: {name: input}\n",
             "m.yaml:5:16: no layer can be named 'input', which is the input of the network; "
             "choose another name");
@@ -360,18 +379,21 @@ static void pytorch_names_get_suggestions(void **state) {
         {"GlobalAveragePooling2D", "did you mean 'global_avg_pool'?"},
         {"AdaptiveAvgPool2d", "did you mean 'adaptive_avg_pool'?"},
         {"BasicBlock", "did you mean 'residual'?"},
-        {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
-        {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
+        {"nn.LayerNorm", "did you mean 'layer_norm'?"},
+        {"LayerNorm2d", "did you mean 'layer_norm'?"},
+        {"LocalResponseNorm", "did you mean 'local_response_norm'?"},
+        {"InstanceNorm2d", "did you mean 'instance_norm'?"},
+        {"softmax",
+         "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "
+         "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K "
+         "classes stays above log(1 + (K - 1) / e), 1.46 for 10."},
+        {"LogSoftmax", "did you mean 'log_softmax'?"},
         {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
         {"GELU", "did you mean 'gelu'?"},
         {"Swish", "did you mean 'silu'?"},
         {"Tanh", "another activation, which is not here."},
         {"convolution", "did you mean 'conv'?"},
         {"GroupNorm", "did you mean 'group_norm'?"},
-        {"nn.LayerNorm",
-         "'group_norm: {groups: 1}' normalises all channels and positions of a sample."},
-        {"InstanceNorm2d",
-         "'group_norm' with as many groups as channels normalises each of them apart."},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char text[200], message[600];

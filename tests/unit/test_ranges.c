@@ -248,7 +248,8 @@ static void read_model(const char *word, const char *given, error *err) {
 
 // Gives the layer one value, and what else its example has.
 static void try_option(const layer_type *type, const char *key, const char *value) {
-    const char *example = layer_examples[type->kind];
+    const bool own = !strcmp(type->word, layer_kind_traits[type->kind].word);
+    const char *example = own ? layer_examples[type->kind] : NULL; // no abbreviation has one
     char given[96], named[32];
     error err = {0};
     int used = snprintf(given, sizeof given, "%s: %s", key, value);

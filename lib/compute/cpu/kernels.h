@@ -143,6 +143,7 @@ typedef struct layer_task {
     uint64_t seed;
     size_t feature;      // likewise: the first one of y among those of the layer
     int samples;         // of this group: 1 … 16
+    float *scratch;      // layer_kept floats for each lane
     const float *dy;     // dense, like the gradients of inputs
     float *dx, *dsecond; // NULL: not needed. If both are one array, the second gradient is added
     bool second_adds;    // add to the values in dsecond

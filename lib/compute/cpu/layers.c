@@ -78,6 +78,7 @@ static layer_task task_of(const group_work *g, const unit *u, float *dx) {
                     .bias = e->parameters + l->bias,
                     .seed = e->options.seed,
                     .samples = g->samples,
+                    .scratch = g->member->scratch,
                     .dy = g->memory + u->dy.offset,
                     .dx = dx,
                     .dweight = g->gradients ? g->gradients + l->weight : NULL,

@@ -199,6 +199,7 @@ static void take_scratch(placement *p, size_t floats) {
 
 static void place_weights(placement *p, unit *u, const kernels *k) {
     const layer *l = u->layers->anchor;
+    if (u->layers->unfused) take_scratch(p, layer_kept(u->layers->unfused) * (size_t)p->lanes);
     if (!l) return;
     u->winograd = winograd_pays(l);
     if (u->winograd) {

@@ -80,11 +80,17 @@ static void put_anchor_input(const step_plan *plan, const unit_layers *u, text *
     if (x && x->options.sums_with_reader) text_format(out, ", sums of %s", x->norm->name);
 }
 
+static void put_loss(const step_plan *plan, const unit_layers *u, text *out) {
+    const program *p = plan->program;
+    put_anchor(u, out);
+    if (program_logits(p) < p->count - 1) put_word(out, p->layers[p->count - 1].name);
+}
+
 static void put_layers(const step_plan *plan, const unit_layers *u, operation_kind kind,
                        text *out) {
     switch (kind) {
     case OP_ANCHOR: put_anchor_forward(u, out); break;
-    case OP_LOSS:
+    case OP_LOSS: put_loss(plan, u, out); break;
     case OP_ANCHOR_WEIGHTS: put_anchor(u, out); break;
     case OP_ANCHOR_INPUT: put_anchor_input(plan, u, out); break;
     case OP_MOMENTS:

@@ -76,7 +76,8 @@ static bool take_sum(unit_layers *u, cutting *c) {
 
 static void take_logits_scale(unit_layers *u, cutting *c) {
     const layer *l = &c->p->layers[c->at];
-    if (!c->logits || c->at != c->p->count - 1 || role_of(l) != ROLE_SCALE || !continues_unit(c))
+    if (!c->logits || c->at != program_logits(c->p) || role_of(l) != ROLE_SCALE ||
+        !continues_unit(c))
         return;
     if (!u->anchor || has_epilogue(u)) return;
     u->scale = l;

@@ -3,7 +3,7 @@
 //
 // A *unit* is a convolution, a linear layer or nothing (its *anchor*), with the cheap layers after
 // it that are computed in one pass (its *epilogue*): batch norm, an activation, 2×2 max pooling.
-// Any other pooling, pooling after GELU or SiLU, group norm and dropout are *unfused*, units by
+// Any other pooling, pooling after GELU or SiLU, most norms and dropout are *unfused*, units by
 // themselves. An epilogue may also add the y of an earlier unit, after batch norm and before ReLU:
 // the end of a residual block. Flatten costs nothing because samples are innermost; only if other
 // layers read the image too, it is a unit that copies. The scale of the logits belongs to the unit

@@ -213,14 +213,29 @@ static void put_equal(text *t, const char *name, float value, int64_t count) {
     protobuf_end(t, begun);
 }
 
+// Weight and bias of each channel.
+static void put_channels(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t dims[] = {l->in.channels, 1, 1};
+    const int rank = l->flat ? 1 : 3;
+    char name[NAME_BYTES], weight[NAME_BYTES], bias[NAME_BYTES], scaled[NAME_BYTES];
+    snprintf(weight, sizeof weight, "%s/weight", l->name);
+    snprintf(bias, sizeof bias, "%s/bias", l->name);
+    snprintf(scaled, sizeof scaled, "%s/scaled", l->name);
+    snprintf(name, sizeof name, "%s.weight", l->name);
+    put_reshape(t, weight, name, dims, rank);
+    snprintf(name, sizeof name, "%s.bias", l->name);
+    put_reshape(t, bias, name, dims, rank);
+    put_simple(t, "Mul", scaled, in, weight, scaled);
+    put_simple(t, "Add", l->name, scaled, bias, out);
+}
+
 // The operator GroupNormalization is newer than OPSET: groups become the channels of an instance
 // norm, and weight and bias follow.
 static void put_group_norm(text *t, const layer *l, const char *in, const char *out) {
     const int64_t apart[] = {0, l->groups, -1}, rank = l->flat ? 1 : 3;
     const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
-    const int64_t channels[] = {l->in.channels, 1, 1};
-    char step[5][NAME_BYTES], name[NAME_BYTES], one[NAME_BYTES], zero[NAME_BYTES];
-    for (int k = 0; k < 5; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    char step[3][NAME_BYTES], one[NAME_BYTES], zero[NAME_BYTES];
+    for (int k = 0; k < 3; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
     snprintf(one, sizeof one, "%s/one", l->name);
     snprintf(zero, sizeof zero, "%s/zero", l->name);
     put_equal(t, one, 1, l->groups);
@@ -232,13 +247,61 @@ static void put_group_norm(text *t, const layer *l, const char *in, const char *
     put_float(&n, "epsilon", (float)l->eps);
     end_node(&n);
     put_reshape(t, step[2], step[1], whole, (int)rank + 1);
-    snprintf(name, sizeof name, "%s.weight", l->name);
-    put_reshape(t, step[3], name, channels, (int)rank);
-    snprintf(name, sizeof name, "%s.bias", l->name);
-    put_reshape(t, step[4], name, channels, (int)rank);
-    snprintf(name, sizeof name, "%s/scaled", l->name);
-    put_simple(t, "Mul", name, step[2], step[3], name);
-    put_simple(t, "Add", l->name, name, step[4], out);
+    put_channels(t, l, step[2], out);
+}
+
+static void put_mean_of_channels(text *t, const char *name, const char *in) {
+    const int axes[] = {1};
+    const node n = begin_node(t, "ReduceMean", name, in, name);
+    put_ints(&n, "axes", axes, 1);
+    end_node(&n);
+}
+
+// Adds a node that combines `in` with a constant.
+static void put_with(text *t, const char *type, const char *name, const char *in, double value) {
+    const float number = (float)value;
+    char constant[NAME_BYTES + 8];
+    snprintf(constant, sizeof constant, "%s/number", name);
+    put_tensor(t, constant, NULL, 0, &number);
+    put_simple(t, type, name, in, constant, name);
+}
+
+// The operator LayerNormalization is newer than OPSET, and normalises the last dimensions.
+static void put_layer_norm(text *t, const layer *l, const char *in, const char *out) {
+    char step[7][NAME_BYTES];
+    for (int k = 0; k < 7; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_mean_of_channels(t, step[0], in);
+    put_simple(t, "Sub", step[1], in, step[0], step[1]);
+    put_simple(t, "Mul", step[2], step[1], step[1], step[2]);
+    put_mean_of_channels(t, step[3], step[2]);
+    put_with(t, "Add", step[4], step[3], l->eps);
+    put_simple(t, "Sqrt", step[5], step[4], NULL, step[5]);
+    put_simple(t, "Div", step[6], step[1], step[5], step[6]);
+    put_channels(t, l, step[6], out);
+}
+
+// The operator LRN has another window if the size is even. So the mean of the squares is an average
+// pool, over channels as rows.
+static void put_local_response_norm(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t rows[] = {0, 1, l->in.channels, -1};
+    const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
+    const int kernel[] = {l->window, 1}, strides[] = {1, 1};
+    const int pads[] = {l->window / 2, 0, (l->window - 1) / 2, 0};
+    char step[7][NAME_BYTES];
+    for (int k = 0; k < 7; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_simple(t, "Mul", step[0], in, in, step[0]);
+    put_reshape(t, step[1], step[0], rows, 4);
+    const node n = begin_node(t, "AveragePool", step[2], step[1], step[2]);
+    put_ints(&n, "kernel_shape", kernel, 2);
+    put_ints(&n, "strides", strides, 2);
+    put_ints(&n, "pads", pads, 4);
+    put_int(&n, "count_include_pad", 1);
+    end_node(&n);
+    put_reshape(t, step[3], step[2], whole, 4);
+    put_with(t, "Mul", step[4], step[3], l->alpha);
+    put_with(t, "Add", step[5], step[4], l->k);
+    put_with(t, "Pow", step[6], step[5], l->beta);
+    put_simple(t, "Div", l->name, in, step[6], out);
 }
 
 // The share of each position in the mean of each window, [windows][positions] or transposed.
@@ -359,6 +422,8 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_SILU] = {.several = put_silu},
     [LAYER_SCALE] = {.several = put_scale},
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
+    [LAYER_LAYER_NORM] = {.several = put_layer_norm},
+    [LAYER_LOCAL_RESPONSE_NORM] = {.several = put_local_response_norm},
 };
 
 // A layer that drops does nothing here, and has no nodes.

@@ -75,6 +75,13 @@ static const char CLASS_HEAD[] =
     "        return self.factor * x\n"
     "\n"
     "\n"
+    "class LayerNorm(nn.LayerNorm):\n"
+    "    \"\"\"Over the channels of each position.\"\"\"\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        return super().forward(x.movedim(1, -1)).movedim(-1, 1)\n"
+    "\n"
+    "\n"
     "class Network(nn.Module):\n"
     "    \"\"\"The layers, under the names that their weights have.\"\"\"\n"
     "\n"
@@ -183,6 +190,16 @@ static void put_group_norm(text *t, const layer *l) {
     put_number(t, ", eps=", l->eps);
 }
 
+static void put_layer_norm(text *t, const layer *l) {
+    text_format(t, "%d", l->in.channels);
+    put_number(t, ", eps=", l->eps);
+}
+
+static void put_log_softmax(text *t, const layer *l) {
+    (void)l;
+    text_append(t, "dim=1");
+}
+
 static void put_scale(text *t, const layer *l) {
     put_number(t, "", l->factor);
 }
@@ -193,6 +210,8 @@ static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_LINEAR] = put_linear,
     [LAYER_BATCH_NORM] = put_batch_norm,
     [LAYER_GROUP_NORM] = put_group_norm,
+    [LAYER_LAYER_NORM] = put_layer_norm,
+    [LAYER_LOG_SOFTMAX] = put_log_softmax,
     [LAYER_SCALE] = put_scale,
 };
 
@@ -213,13 +232,14 @@ static void put_value(text *t, const yaml_node *value) {
 }
 
 // Most options have the names that PyTorch's modules give them.
-static void put_options(text *t, const yaml_node *options) {
+static void put_options(text *t, const layer *l, const yaml_node *options) {
     static const char ours[][8] = {"name", "from", "with"};
     bool first = true;
     for (size_t i = 0; i < options->count; i++) {
         const char *key = options->keys[i];
         if (!strcmp(key, ours[0]) || !strcmp(key, ours[1]) || !strcmp(key, ours[2])) continue;
-        text_format(t, "%s%s=", first ? "" : ", ", strcmp(key, "size") ? key : "kernel_size");
+        const bool window = l->kernel_h > 0 && !strcmp(key, "size");
+        text_format(t, "%s%s=", first ? "" : ", ", window ? "kernel_size" : key);
         put_value(t, options->items[i]);
         first = false;
     }
@@ -232,7 +252,7 @@ static void put_module(text *t, const layer *l, const yaml_node *options) {
     if (arguments[l->kind])
         arguments[l->kind](t, l);
     else
-        put_options(t, options);
+        put_options(t, l, options);
     text_append(t, ")");
 }
 

@@ -311,7 +311,7 @@ typedef struct cuda_layer_task {
     const float *dy;
     float *dx, *dsecond;    // NULL: not needed. If both are one array, the second gradient is added
     bool second_adds;       // add to the values in dsecond
-    double *parts;          // backward: room as cuda_group_norm_room returns it
+    double *parts;          // backward: room as cuda_unfused_room returns it
     gradient_set gradients; // of weight and bias, at their places in the parameter arena
 } cuda_layer_task;
 
@@ -322,7 +322,7 @@ typedef struct cuda_layer_task {
     void cuda_##word##_backward(launch_stream s, const cut *c, const cuda_layer_task *t);
 UNFUSED_LAYERS(LAYER_LAUNCHES, )
 #undef LAYER_LAUNCHES
-parts_room cuda_group_norm_room(shape size, int lanes, int shards);
+parts_room cuda_unfused_room(const layer *l, int lanes, int shards);
 
 // to = a + b, or a copy of a if b is NULL. `to` may be a or b.
 void cuda_sum(launch_stream s, const cut *c, size_t features, const float *a, const float *b,

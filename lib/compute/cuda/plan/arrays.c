@@ -11,7 +11,7 @@ static void make_room(parts_room *most, parts_room room) {
     if (room.counters > most->counters) most->counters = room.counters;
 }
 
-// Only one norm, of batches or groups, makes its moments or its gradient at a time, so they share
+// Only one norm, whatever it normalises, makes its moments or its gradient at a time, so they share
 // this memory.
 static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, error *err) {
     const int lanes = p->lanes, shards = p->options.local_shards;
@@ -25,8 +25,8 @@ static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, err
         }
         if (u->layers->norm && !u->layers->options.moments_with_anchor)
             make_room(&most, p->sums_by->moments_room(u->layers->z, lanes, shards));
-        if (u->layers->unfused && u->layers->unfused->kind == LAYER_GROUP_NORM)
-            make_room(&most, cuda_group_norm_room(u->layers->x, lanes, shards));
+        if (u->layers->unfused)
+            make_room(&most, cuda_unfused_room(u->layers->unfused, lanes, shards));
         if (!u->ours) continue;
         const cuda_conv_task t = cuda_conv_task_of(u->layers->anchor);
         if (u->layers->options.moments_with_anchor)

@@ -53,7 +53,7 @@
     ROW(to, STOCHASTIC_DEPTH, stochastic_depth, stochastic_depth, .role = ROLE_UNFUSED,            \
         .drops = DROPS_ALL, .numbers = {DROP_RATE}, .torch = "StochasticDepth")                    \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
-        .apart = APART_GROUPS, .prefix = "gn", .torch = "nn.GroupNorm")                                                   \
+        .apart = APART_GROUPS, .prefix = "gn", .torch = "nn.GroupNorm")                            \
     ROW(to, LAYER_NORM, layer_norm, batch_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
         .kept = 4, .prefix = "ln", .torch = "LayerNorm")                                           \
     ROW(to, LOCAL_RESPONSE_NORM, local_response_norm, local_response_norm, .role = ROLE_UNFUSED,   \

@@ -16,10 +16,9 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const layers[] = {
-    "conv",       "linear",          "batch_norm", "relu",       "max_pool",           "avg_pool",
-    "flatten",    "dropout",         "dropout2d",  "add",        "gelu",               "silu",
-    "scale",      "group_norm",      "global_avg_pool", "residual", "layer_norm",
-    "local_response_norm"};
+    "conv",    "linear",     "batch_norm",      "relu",     "max_pool",   "avg_pool",
+    "flatten", "dropout",    "dropout2d",       "add",      "gelu",       "silu",
+    "scale",   "group_norm", "global_avg_pool", "residual", "layer_norm", "local_response_norm"};
 static const char *const optimizers[] = {"sgd", "adam", "adamw"};
 static const char *const schedules[] = {"constant", "multistep", "cosine", "linear", "one_cycle"};
 static const char *const augmentations[] = {"random_crop", "horizontal_flip", "random_affine",

@@ -17,8 +17,8 @@
 // WORD_backward among an executor's kernels. `options`: what model files say of it, and what reads
 // that (nn/layer_types.c); `plain` are none. `to` is handed to each ROW.
 
-// Functions of each element that can end an epilogue. Kernels compute WORD and its derivative
-// (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
+// Functions of each element that can end an epilogue; many are smooth. Kernels compute WORD and its
+// derivative (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
 #define SMOOTH_LAYERS(ROW, to)                                                     \
     ROW(to, GELU, gelu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_GELU, \
         .torch = "nn.GELU")                                                        \
@@ -78,6 +78,11 @@ HOST_DEVICE static inline bool is_smooth(activation_kind kind) {
 #undef OR_KIND
 }
 
+// The numbers of a function of single elements, of which its formula takes none, one or both.
+typedef struct activation_numbers {
+    float factor, threshold;
+} activation_numbers;
+
 // Where a layer is in a unit (compute/plan/units.h). A layer that cannot be in the unit before it
 // begins one.
 typedef enum layer_role {
@@ -85,7 +90,8 @@ typedef enum layer_role {
     ROLE_ANCHOR,
     ROLE_NORM,   // epilogue: batch norm
     ROLE_RELU,   // epilogue: before or after pooling
-    ROLE_SMOOTH, // the end of an epilogue, else unfused: an activation that pooling cannot precede
+    ROLE_SMOOTH, // the end of an epilogue, else unfused: one of SMOOTH_LAYERS. No pooling is before
+                 // it
     ROLE_POOL,   // epilogue if its windows are 2×2 side by side, else unfused: max pooling
     ROLE_SCALE,  // with the anchor of the logits, else unfused
     ROLE_SUM,    // of two inputs

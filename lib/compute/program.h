@@ -50,7 +50,8 @@ typedef struct layer {
     bool has_bias; // conv, linear: their option, see layer_biases
     double eps, momentum; // batch norm; eps: group norm
     double rate;          // dropout: probability of zero
-    double factor;        // scale
+    double factor;        // scale; of other functions of single elements, their first number
+    double threshold;     // of these: their second number
     size_t weight,
         bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], norms
               // [channels]
@@ -73,6 +74,12 @@ static inline const layer_traits *layer_traits_of(const layer *l) {
 // Returns the layer's value of one of its numbers.
 static inline double layer_number_of(const layer *l, const layer_number *n) {
     return *(const double *)(const void *)((const char *)l + n->at);
+}
+
+// Returns those of a function of single elements.
+static inline activation_numbers layer_activation_numbers(const layer *l) {
+    const activation_numbers n = {(float)l->factor, (float)l->threshold};
+    return n;
 }
 
 // Returns true if the layer has a second input.

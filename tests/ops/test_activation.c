@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The distance of smooth activations and their derivatives from the reference, in double, over all
+// The distance of activations and their derivatives from the reference, in double, over all
 // magnitudes of their argument, for every instruction set. The test prints the largest error: of
-// values in units of 2^-23 of the argument, of derivatives in units of 2^-23.
+// values in units of 2^-23 of the argument, or of the value itself, of derivatives in units of
+// 2^-23.
 #include "ops.h"
 
 #include <stdio.h>
@@ -14,11 +15,13 @@ enum { STEPS = 1 << 16, LANES_MOST = GROUP, VALUES = STEPS * LANES_MOST };
 typedef struct function_case {
     layer_kind kind;
     double value_error, gradient_error; // allowed
+    bool of_value;                      // it is not 0 at 0
+    double factor, threshold;           // not the defaults, if one of them is not 0
 } function_case;
 
 static const function_case functions[] = {
-    {LAYER_GELU, 0.8, 0.9},
-    {LAYER_SILU, 1.0, 0.9},
+    {.kind = LAYER_GELU, .value_error = 0.8, .gradient_error = 0.9},
+    {.kind = LAYER_SILU, .value_error = 1.0, .gradient_error = 0.9},
 };
 
 typedef struct numbers {
@@ -53,13 +56,24 @@ static void numbers_free(numbers *n) {
 }
 
 // NaN if one of the numbers is.
-static double error_of(const float *got, const double *wanted, const double *x) {
+static double error_of(const float *got, const double *wanted, const double *unit) {
     double worst = 0;
     for (size_t i = 0; i < VALUES; i++) {
-        const double off = fabs((double)got[i] - wanted[i]) / (x ? fabs(x[i]) : 1) / 0x1p-23;
+        const double distance = fabs((double)got[i] - wanted[i]);
+        const double off = distance == 0 ? 0 : distance / (unit ? fabs(unit[i]) : 1) / 0x1p-23;
         if (isnan(off) || off > worst) worst = off;
     }
     return worst;
+}
+
+static layer layer_of(const function_case *f) {
+    layer l = {.kind = f->kind, .in = {1, 1, VALUES}, .out = {1, 1, VALUES}};
+    ops_default_numbers(&l);
+    if (f->factor != 0 || f->threshold != 0) {
+        l.factor = f->factor;
+        l.threshold = f->threshold;
+    }
+    return l;
 }
 
 static void check(const function_case *f, numbers *n, const char *isa, int lanes) {
@@ -68,13 +82,15 @@ static void check(const function_case *f, numbers *n, const char *isa, int lanes
     const int width = VALUES / lanes;
     const view x = {n->x, 1, 1, width, (size_t)VALUES, (size_t)VALUES},
                y = {n->y, 1, 1, width, (size_t)VALUES, (size_t)VALUES};
-    const layer l = {.kind = f->kind};
+    const layer l = layer_of(f);
     const layer_task t = {.l = &l, .x = x, .y = y, .dy = n->ones, .dx = n->dx};
     k->layers[f->kind].forward(&t);
     k->layers[f->kind].backward(&t);
-    const double value = error_of(n->y, n->y64, n->x64), gradient = error_of(n->dx, n->dx64, NULL);
-    print_message("%s, %s, %d lanes: value %.2f, derivative %.2f\n",
-                  layer_kind_traits[f->kind].word, isa, lanes, value, gradient);
+    const double value = error_of(n->y, n->y64, f->of_value ? n->y64 : n->x64);
+    const double gradient = error_of(n->dx, n->dx64, NULL);
+    print_message("%s (%g, %g), %s, %d lanes: value %.2f, derivative %.2f\n",
+                  layer_kind_traits[f->kind].word, l.factor, l.threshold, isa, lanes, value,
+                  gradient);
     assert_true(value <= f->value_error);
     assert_true(gradient <= f->gradient_error);
 }
@@ -85,7 +101,7 @@ static void test_errors(void **state) {
     numbers n = numbers_new();
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const function_case *f = &functions[i];
-        const layer l = {.kind = f->kind, .in = {1, 1, VALUES}, .out = {1, 1, VALUES}};
+        const layer l = layer_of(f);
         const reference_task t = {
             .l = &l, .samples = 1, .x = n.x64, .y = n.y64, .dy = n.ones64, .dx = n.dx64};
         reference_forward(&t);

@@ -35,14 +35,14 @@ static double objective(const problem *p) {
 
 // ---- The check ----
 
-// Distinct values, at least 0.01 from each other and from zero, in a random order: no step of a
-// finite difference crosses a kink of ReLU or max pooling.
+// Distinct values, at least 0.05 from each other and from whole numbers, in a random order: no step
+// of a finite difference crosses a kink of an activation or of max pooling.
 static void fill_apart(double *x, size_t n) {
     const random_stream stream = {.seed = 1, .purpose = RANDOM_SYNTHETIC};
     uint32_t *order = calloc(n, sizeof *order);
     assert_non_null(order);
     random_permutation(&stream, order, (uint32_t)n);
-    for (size_t i = 0; i < n; i++) x[i] = 0.01 * ((double)order[i] + 0.5 - (double)(n / 2));
+    for (size_t i = 0; i < n; i++) x[i] = 0.1 * ((double)order[i] + 0.5 - (double)(n / 2));
     free(order);
 }
 
@@ -62,7 +62,8 @@ static void problem_init(problem *p, const layer *l, int samples) {
     p->kept = ops_zeros(reference_kept(l, samples));
     p->dw = ops_zeros(p->nw);
     p->db = ops_zeros(p->nb);
-    if (l->kind == LAYER_RELU || l->kind == LAYER_MAX_POOL) fill_apart(p->x, p->nx);
+    if (l->kind == LAYER_MAX_POOL || layer_traits_of(l)->activation != ACTIVATION_NONE)
+        fill_apart(p->x, p->nx);
     p->task = (reference_task){.l = l,
                                .samples = samples,
                                .x = p->x,
@@ -194,7 +195,7 @@ static const op_case cases[] = {
      2},
 };
 
-// Of a kind without one: it needs no more than an input, and keeps its shape.
+// Of a kind without one: it needs no more than an input and its numbers, and keeps its shape.
 static op_case plain_cases[LAYER_KINDS];
 
 static bool has_case(layer_kind kind) {
@@ -389,6 +390,7 @@ int main(void) {
         if (has_case((layer_kind)k)) continue;
         plain_cases[k] =
             (op_case){layer_kind_traits[k].word, {.kind = (layer_kind)k, .in = {3, 4, 5}}, 0, 3};
+        ops_default_numbers(&plain_cases[k].l);
         tests[count++] = test_of(&plain_cases[k]);
     }
     return _cmocka_run_group_tests("finite differences", tests, count, NULL, NULL);

@@ -144,7 +144,7 @@ def make_layer(kind, o, shape):
         return Scale(o["factor"])
     if "with" in o:
         return Second(getattr(torch, kind))
-    return MODULES[kind.replace("_", "")]()
+    return MODULES[kind.replace("_", "")](**{key: value for key, value in o.items() if key not in ("name", "from")})
 
 
 def load(net, tensors):

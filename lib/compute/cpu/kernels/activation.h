@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// activation.h - functions of each element, included only by kernels/*.c: WORD(x, DERIVATIVE) of
-// each row of SMOOTH_LAYERS, as in PyTorch (GELU by the error function, not by its approximation
-// with tanh), and the product with a constant. ReLU, which only selects, is in epilogue.c.
+// activation.h - functions of each element, included only by kernels/*.c: WORD(argument,
+// DERIVATIVE) of each row of SMOOTH_LAYERS, as in PyTorch (GELU by the error function, not by its
+// approximation with tanh), and the product with a constant. ReLU is in epilogue.c.
 #ifndef LOCKSTEP_COMPUTE_CPU_KERNELS_ACTIVATION_H
 #define LOCKSTEP_COMPUTE_CPU_KERNELS_ACTIVATION_H
 
@@ -10,6 +10,10 @@
 typedef struct slope { // of a function at one place
     vec value, derivative;
 } slope;
+
+typedef struct argument { // with the numbers of the layer
+    vec x, factor, threshold;
+} argument;
 
 // -|x|, but no less than -87: there both functions are 0, or x, to a float's precision. Infinities
 // would make NaNs of them. A NaN stays one.
@@ -43,7 +47,8 @@ INLINE vec scaled_epilogue(vec minus) {
 }
 
 // x·Φ(x). Its derivative is Φ(x) + x·φ(x), φ the density: both have the factor e^(-x²/2).
-INLINE slope gelu(vec x, const bool DERIVATIVE) {
+INLINE slope gelu(argument a, const bool DERIVATIVE) {
+    const vec x = a.x;
     const vec minus = negative_part(x), scaled = scaled_epilogue(minus);
     const vec e = exponential(vset(-0.5f) * x * x);
     slope s = {to_value(x, minus, scaled * e), vset(0.0f)};
@@ -53,7 +58,8 @@ INLINE slope gelu(vec x, const bool DERIVATIVE) {
 }
 
 // x·σ(x), σ(x) = 1 / (1 + e^-x). Its derivative is σ(x) + x·σ(x)·σ(-x).
-INLINE slope silu(vec x, const bool DERIVATIVE) {
+INLINE slope silu(argument a, const bool DERIVATIVE) {
+    const vec x = a.x;
     const vec minus = negative_part(x), e = exponential(minus), sum = vset(1.0f) + e;
     slope s = {vselect(x < vset(0.0f), minus * e, x) / sum, vset(0.0f)};
     if (DERIVATIVE) {
@@ -63,14 +69,14 @@ INLINE slope silu(vec x, const bool DERIVATIVE) {
     return s;
 }
 
-// `factor` is that of SCALE.
-INLINE slope activate(vec x, vec factor, const activation_kind A, const bool DERIVATIVE) {
+INLINE slope activate(vec x, activation_numbers n, const activation_kind A, const bool DERIVATIVE) {
+    const argument a = {x, vset(n.factor), vset(n.threshold)};
     switch (A) {
 #define CASE(to, KIND, word, ...) \
-    case ACTIVATION_##KIND: return word(x, DERIVATIVE);
+    case ACTIVATION_##KIND: return word(a, DERIVATIVE);
         SMOOTH_LAYERS(CASE, )
 #undef CASE
-    case ACTIVATION_SCALE: return (slope){factor * x, factor};
+    case ACTIVATION_SCALE: return (slope){a.factor * x, a.factor};
     case ACTIVATION_NONE:
     case ACTIVATION_RELU: break; // epilogue.c
     }

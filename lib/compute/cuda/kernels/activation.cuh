@@ -10,6 +10,10 @@ struct slope { // of a function at one place
     float value, derivative;
 };
 
+struct argument { // with the numbers of the layer
+    float x, factor, threshold;
+};
+
 // -|x|, but no less than -87; a NaN stays one.
 static __device__ __forceinline__ float negative_part(float x) {
     const float minus = __uint_as_float(__float_as_uint(x) | 0x80000000u);
@@ -38,27 +42,31 @@ static __device__ __forceinline__ float scaled_epilogue(float minus) {
     return fmaf(p, u, 0.5f);
 }
 
-static __device__ __forceinline__ slope gelu(float x) {
+static __device__ __forceinline__ slope gelu(const argument &a) {
+    const float x = a.x;
     const float minus = negative_part(x), scaled = scaled_epilogue(minus);
     const float e = exponential(-0.5f * x * x);
     return slope{to_value(x, minus, scaled * e),
                  to_derivative(x, fmaf(minus, 0x1.988454p-2f, scaled), e)}; // 1 / √(2π)
 }
 
-static __device__ __forceinline__ slope silu(float x) {
+static __device__ __forceinline__ slope silu(const argument &a) {
+    const float x = a.x;
     const float minus = negative_part(x), e = exponential(minus), sum = 1.0f + e;
     const float far = 1.0f / sum;
     return slope{(x < 0.0f ? minus * e : x) / sum,
                  to_derivative(x, e * far, fmaf(minus, far, 1.0f))};
 }
 
-// `factor` is that of SCALE. The compiler leaves out the part of the result that is not used.
-static __device__ __forceinline__ slope activate(float x, float factor, activation_kind kind) {
+// The compiler leaves out the part of the result that is not used.
+static __device__ __forceinline__ slope activate(float x, activation_numbers n,
+                                                 activation_kind kind) {
+    const argument a = {x, n.factor, n.threshold};
 #define CASE(to, KIND, word, ...) \
-    if (kind == ACTIVATION_##KIND) return word(x);
+    if (kind == ACTIVATION_##KIND) return word(a);
     SMOOTH_LAYERS(CASE, )
 #undef CASE
-    return slope{factor * x, factor};
+    return slope{n.factor * x, n.factor};
 }
 
 #endif

@@ -129,18 +129,20 @@ INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     return r;
 }
 
-// Calls function(t, A) with the task's activation as a constant. SCALE is never in an epilogue.
-#define CASE(function, KIND, ...)       \
-    case ACTIVATION_##KIND:             \
-        function(t, ACTIVATION_##KIND); \
-        break;
-#define WITH_ACTIVATION(function, t)                            \
-    switch ((t)->activation) {                                  \
-        CASE(function, RELU)                                    \
-        SMOOTH_LAYERS(CASE, function)                           \
-    case ACTIVATION_NONE:                                       \
-    case ACTIVATION_SCALE: function(t, ACTIVATION_NONE); break; \
-    }
+// Calls function(t, A) with the task's activation, as a constant for the most frequent ones. The
+// others share their code: what tells them apart costs little next to the memory reads, and a copy
+// for each would double the size of the kernels. SCALE is never in an epilogue.
+#define WITH_ACTIVATION(function, t)             \
+    if ((t)->activation == ACTIVATION_RELU)      \
+        function(t, ACTIVATION_RELU);            \
+    else if ((t)->activation == ACTIVATION_GELU) \
+        function(t, ACTIVATION_GELU);            \
+    else if ((t)->activation == ACTIVATION_SILU) \
+        function(t, ACTIVATION_SILU);            \
+    else if (is_smooth((t)->activation))         \
+        function(t, (t)->activation);            \
+    else                                         \
+        function(t, ACTIVATION_NONE);
 
 INLINE vec activated(const epilogue_task *t, vec v, const activation_kind A) {
     if (is_smooth(A)) return activate(v, t->numbers, A, false).value;

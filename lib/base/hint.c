@@ -47,6 +47,10 @@ static const row same[] = {
     {"sum plus", "add", NULL},
     {"view reshape", "flatten", NULL},
     {"swish", "silu", NULL},
+    {"lrelu", "leaky_relu", NULL},
+    {"hswish", "hard_swish", NULL},
+    {"hsigmoid", "hard_sigmoid", NULL},
+    {"logistic", "sigmoid", NULL},
     // Options of layers
     {"outchannels outfeatures filters numfilters units channels outplanes", "out", NULL},
     {"kernelsize ksize filtersize size window", "kernel", NULL},
@@ -179,9 +183,11 @@ static const row same[] = {
 // Theirs is something else, or needs no word here.
 static const row other[] = {
     // Layers
-    {"elu celu selu relu6 prelu leakyrelu lrelu rrelu crelu threshold relu2 squaredrelu glu reglu "
-     "geglu swiglu tanh hardtanh tanhshrink sigmoid hardsigmoid logsigmoid hardswish hswish mish "
-     "softplus softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
+    {"selu", "elu",
+     "not here; 'elu: {alpha: 1.6732632423543772}' and then 'scale: {factor: 1.0507009873554805}' "
+     "are that"},
+    {"prelu rrelu crelu threshold relu2 squaredrelu glu reglu geglu swiglu hardtanh tanhshrink "
+     "logsigmoid softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
      "relu", ACTIVATION},
     {"softmax* logsoftmax*", "relu", IN_LOSS},
     {"activation", "relu", "each is a layer by its own name, such as 'relu'"},
@@ -238,7 +244,7 @@ static const row other[] = {
      "not here: as in PyTorch by default, a window that does not fit is left out"},
     {"countincludepad", "size", "not here: zeros of the padding count, as in PyTorch by default"},
     {"affine elementwiseaffine center scale", "eps", "it always has a weight and a bias"},
-    {"negativeslope", "from", "'relu' has a slope of 0 below 0"},
+    {"negativeslope", "from", "'leaky_relu' has it"},
     {"approximate", "from", "'gelu' is the exact one"},
     {"keepprob keeprate", "p", "'p' is the probability of dropping: 1 - keep_prob"},
     // Experiments

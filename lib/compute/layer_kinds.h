@@ -17,13 +17,43 @@
 // WORD_backward among an executor's kernels. `options`: what model files say of it, and what reads
 // that (nn/layer_types.c); `plain` are none. `to` is handed to each ROW.
 
-// Functions of each element that can end an epilogue; many are smooth. Kernels compute WORD and its
-// derivative (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
-#define SMOOTH_LAYERS(ROW, to)                                                     \
-    ROW(to, GELU, gelu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_GELU, \
-        .torch = "nn.GELU")                                                        \
-    ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SILU, \
-        .torch = "nn.SiLU")
+// Functions of each element that can end an epilogue; many are smooth. Kernels compute a value and
+// its derivative by WORD_at (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
+#define SMOOTH_LAYERS(ROW, to)                                                                   \
+    ROW(to, GELU, gelu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_GELU,               \
+        .torch = "nn.GELU")                                                                      \
+    ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SILU,               \
+        .torch = "nn.SiLU")                                                                      \
+    ROW(to, MISH, mish, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_MISH,               \
+        .torch = "nn.Mish")                                                                      \
+    ROW(to, LEAKY_RELU, leaky_relu, plain, .role = ROLE_SMOOTH,                                  \
+        .activation = ACTIVATION_LEAKY_RELU,                                                     \
+        .numbers = {{.key = "negative_slope",                                                    \
+                     AT(factor),                                                                 \
+                     .otherwise = 0.01,                                                          \
+                     .low = -1000,                                                               \
+                     .high = 1000}},                                                             \
+        .torch = "nn.LeakyReLU", .onnx = "LeakyRelu")                                            \
+    ROW(to, ELU, elu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_ELU,                  \
+        .numbers = {{.key = "alpha", AT(factor), .otherwise = 1, .high = 1000}},                 \
+        .torch = "nn.ELU", .onnx = "Elu")                                                        \
+    ROW(to, CELU, celu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_CELU,               \
+        .numbers = {{.key = "alpha", AT(factor), .otherwise = 1, .high = 1000, .above = true}},  \
+        .torch = "nn.CELU", .onnx = "Celu")                                                      \
+    ROW(to, SOFTPLUS, softplus, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SOFTPLUS,   \
+        .numbers = {{.key = "beta", AT(factor), .otherwise = 1, .high = 1000, .above = true},    \
+                    {.key = "threshold", AT(threshold), .otherwise = 20, .high = 1000}},         \
+        .torch = "nn.Softplus")                                                                  \
+    ROW(to, SIGMOID, sigmoid, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SIGMOID,      \
+        .torch = "nn.Sigmoid", .onnx = "Sigmoid")                                                \
+    ROW(to, TANH, tanh, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_TANH,               \
+        .torch = "nn.Tanh", .onnx = "Tanh")                                                      \
+    ROW(to, RELU6, relu6, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_RELU6,            \
+        .prefix = "relu", .torch = "nn.ReLU6")                                                   \
+    ROW(to, HARD_SIGMOID, hard_sigmoid, plain, .role = ROLE_SMOOTH,                              \
+        .activation = ACTIVATION_HARD_SIGMOID, .torch = "nn.Hardsigmoid", .onnx = "HardSigmoid") \
+    ROW(to, HARD_SWISH, hard_swish, plain, .role = ROLE_SMOOTH,                                  \
+        .activation = ACTIVATION_HARD_SWISH, .torch = "nn.Hardswish")
 
 // Layers that can be a unit by themselves.
 #define UNFUSED_LAYERS(ROW, to)                                                                    \

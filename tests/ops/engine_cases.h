@@ -156,6 +156,21 @@ static const model_case models[] = {
                "{out: 17, kernel: 3, padding: 1}, batch_norm, silu, max_pool: {size: 3}, flatten, "
                "batch_norm, gelu, linear: {out: 9}, gelu, linear: {out: 12}, batch_norm, silu, "
                "linear: {out: 10}]"},
+    {.name = "activations with and without numbers",
+     .input = "[2, 7, 6]",
+     .layers = "[relu6, conv: {out: 5, kernel: 3, padding: 1}, leaky_relu: {negative_slope: 0.2}, "
+               "conv: {out: 6, kernel: 3}, batch_norm, mish, max_pool: {size: 2}, elu: {alpha: "
+               "0.7}, batch_norm, celu: {alpha: 1.5}, flatten, linear: {out: 19}, softplus: "
+               "{beta: 2, threshold: 1}, linear: {out: 12}, sigmoid, batch_norm, tanh, linear: "
+               "{out: 9}, hard_sigmoid, linear: {out: 11}, hard_swish, linear: {out: 10}]"},
+    {.name = "activations with and without numbers, in epilogues",
+     .input = "[2, 9, 8]",
+     .layers = "[conv: {out: 5, kernel: 2}, batch_norm, relu6, conv: {out: 18, kernel: 3, padding: "
+               "1}, batch_norm, hard_swish, conv: {out: 17, kernel: 3, padding: 1}, batch_norm, "
+               "leaky_relu, conv: {out: 6, kernel: 1}, mish, conv: {out: 6, kernel: 1}, "
+               "batch_norm, elu, tanh, flatten, linear: {out: 12}, batch_norm, celu: {alpha: 0.5}, "
+               "linear: {out: 13}, batch_norm, softplus, linear: {out: 9}, batch_norm, sigmoid, "
+               "hard_sigmoid, linear: {out: 10}]"},
     {.name = "batch norms in place, and not",
      .input = "[2, 8, 7]",
      .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, max_pool: {size: 2}, batch_norm, "

@@ -22,6 +22,25 @@ typedef struct function_case {
 static const function_case functions[] = {
     {.kind = LAYER_GELU, .value_error = 0.8, .gradient_error = 0.9},
     {.kind = LAYER_SILU, .value_error = 1.0, .gradient_error = 0.9},
+    {.kind = LAYER_MISH, .value_error = 1.2, .gradient_error = 1.5},
+    {.kind = LAYER_LEAKY_RELU, .value_error = 0.1, .gradient_error = 0.1},
+    {.kind = LAYER_LEAKY_RELU, .value_error = 1.1, .gradient_error = 0, .factor = -1.75},
+    {.kind = LAYER_ELU, .value_error = 0.8, .gradient_error = 0.4},
+    {.kind = LAYER_ELU, .value_error = 0.4, .gradient_error = 0.3, .factor = 0.25},
+    {.kind = LAYER_CELU, .value_error = 1.5, .gradient_error = 0.6, .factor = 2.5},
+    // In its tail it depends on the rounding of factor·x.
+    {.kind = LAYER_SOFTPLUS, .value_error = 1.8, .gradient_error = 0.8, .of_value = true},
+    {.kind = LAYER_SOFTPLUS,
+     .value_error = 5.7,
+     .gradient_error = 0.8,
+     .of_value = true,
+     .factor = 0.75,
+     .threshold = 3},
+    {.kind = LAYER_SIGMOID, .value_error = 1.5, .gradient_error = 0.4, .of_value = true},
+    {.kind = LAYER_TANH, .value_error = 1.7, .gradient_error = 1.6},
+    {.kind = LAYER_RELU6, .value_error = 0, .gradient_error = 0},
+    {.kind = LAYER_HARD_SIGMOID, .value_error = 0.8, .gradient_error = 0.1, .of_value = true},
+    {.kind = LAYER_HARD_SWISH, .value_error = 1.0, .gradient_error = 0.7},
 };
 
 typedef struct numbers {
@@ -113,7 +132,65 @@ static void test_errors(void **state) {
     numbers_free(&n);
 }
 
+// Beyond all limits: no value that is finite in PyTorch, and no derivative, becomes a NaN; a NaN
+// stays one.
+static void test_far(void **state) {
+    (void)state;
+    static const float far[] = {1e30f, -1e30f, 3e38f, -3e38f, INFINITY, -INFINITY, NAN, -0.0f};
+    const kernels *k = kernels_find(NULL, GROUP);
+    float x[LANES_MOST] __attribute__((aligned(64))), y[LANES_MOST] __attribute__((aligned(64)));
+    float ones[LANES_MOST] __attribute__((aligned(64))),
+        dx[LANES_MOST] __attribute__((aligned(64)));
+    for (int i = 0; i < LANES_MOST; i++) {
+        x[i] = far[i % 8];
+        ones[i] = 1;
+    }
+    const view in = {x, 1, 1, 1, LANES_MOST, LANES_MOST},
+               out = {y, 1, 1, 1, LANES_MOST, LANES_MOST};
+    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
+        const layer l = layer_of(&functions[f]);
+        const layer_task t = {.l = &l, .x = in, .y = out, .dy = ones, .dx = dx};
+        k->layers[l.kind].forward(&t);
+        k->layers[l.kind].backward(&t);
+        for (int i = 0; i < 8; i++) {
+            const bool is_nan = isnan(far[i]);
+            if (!isnan(y[i]) == is_nan || (!is_nan && isnan(dx[i])))
+                fail_msg("%s of %g: %g, %g", layer_kind_traits[l.kind].word, (double)far[i],
+                         (double)y[i], (double)dx[i]);
+        }
+    }
+}
+
+// At a kink the derivative is PyTorch's; hard swish's is that of versions since 2025.
+static void test_kinks(void **state) {
+    (void)state;
+    static const struct {
+        layer_kind kind;
+        float at, derivative;
+    } kinks[] = {
+        {LAYER_RELU6, 0, 0},        {LAYER_RELU6, 6, 0},       {LAYER_LEAKY_RELU, 0, 0.01f},
+        {LAYER_ELU, 0, 1},          {LAYER_CELU, 0, 1},        {LAYER_HARD_SIGMOID, -3, 0},
+        {LAYER_HARD_SIGMOID, 3, 0}, {LAYER_HARD_SWISH, -3, 0}, {LAYER_HARD_SWISH, 3, 1}};
+    const kernels *k = kernels_find(NULL, GROUP);
+    for (size_t i = 0; i < sizeof kinks / sizeof *kinks; i++) {
+        const function_case f = {.kind = kinks[i].kind};
+        const layer l = layer_of(&f);
+        float x[LANES_MOST] __attribute__((aligned(64))),
+            dx[LANES_MOST] __attribute__((aligned(64)));
+        float ones[LANES_MOST] __attribute__((aligned(64)));
+        for (int n = 0; n < LANES_MOST; n++) {
+            x[n] = kinks[i].at;
+            ones[n] = 1;
+        }
+        const view in = {x, 1, 1, 1, LANES_MOST, LANES_MOST};
+        const layer_task t = {.l = &l, .x = in, .y = in, .dy = ones, .dx = dx};
+        k->layers[l.kind].backward(&t);
+        if (dx[0] != kinks[i].derivative) fail_msg("case %zu: %g", i, (double)dx[0]);
+    }
+}
+
 int main(void) {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_errors)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_far), cmocka_unit_test(test_kinks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,14 @@ CLOSE = 2e-6           # to a kink, in units of a value's size
 
 # ---- Networks ----
 
+NUMBERED = [("mish", {}), ("sigmoid", {}), ("tanh", {}), ("relu6", {}), ("hard_sigmoid", {}), ("hard_swish", {}),
+            ("leaky_relu", {"negative_slope": [0.01, 0.2]}), ("elu", {"alpha": [1.0, 0.7]}),
+            ("celu", {"alpha": [1.0, 1.5]}), ("softplus", {"beta": [1.0, 2.0], "threshold": [20.0]})]
+# Where the derivative of an activation jumps.
+KINKS = {nn.ReLU: (0,), nn.LeakyReLU: (0,), nn.ELU: (0,), nn.ReLU6: (0, 6), nn.Hardsigmoid: (-3, 3),
+         nn.Hardswish: (-3, 3)}
+
+
 class Graph:
     """Builds a description with all options, and the text of a model file, which has `residual`."""
 
@@ -73,9 +81,11 @@ class Graph:
 
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
-        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm"] + ["pool"] * image)
+        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm", "other"] + ["pool"] * image)
         if kind == "batch_norm":
             self.put(text, "batch_norm", eps=r.choice([1e-5, 1e-3, 0.1]), momentum=r.choice([0.1, 0.4, 1.0]))
+        elif kind == "other":
+            self.numbered(text)
         elif kind == "scale":
             self.put(text, "scale", factor=r.choice([-1.5, 0.25, 0.7, 2.0]))
         elif kind == "pool":
@@ -87,6 +97,10 @@ class Graph:
                 self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
         else:
             self.put(text, kind)
+
+    def numbered(self, text):
+        kind, options = self.random.choice(NUMBERED)
+        self.put(text, kind, **{key: self.random.choice(values) for key, values in options.items()})
 
     def same_conv(self, text, channels, **more):
         kernel = self.random.choice([1, 3, 3, 5])
@@ -224,11 +238,11 @@ def watch_kinks(net):
 
     def look(module, inputs, _):
         x = inputs[0].detach()
-        kink = near(x, torch.zeros_like(x)) if isinstance(module, nn.ReLU) else window_close(module, x)
-        if kink:
+        kinks = KINKS.get(type(module))
+        if any(near(x, torch.full_like(x, at)) for at in kinks) if kinks else window_close(module, x):
             found.append(module)
     for module in net.modules():
-        if isinstance(module, (nn.ReLU, nn.MaxPool2d)):
+        if type(module) in (*KINKS, nn.MaxPool2d):
             module.register_forward_hook(look)
     return found
 

@@ -152,6 +152,7 @@ typedef struct layer_traits {
     activation_kind activation; // the function of single elements that it is; NONE: another layer
     layer_tensors tensors;
     bool has_second;                     // a second input, of the shape of the first
+    bool takes_gate;                     // or of its channels, with one position
     bool has_statistics;                 // running mean and variance of each channel
     layer_number numbers[LAYER_NUMBERS]; // read after `options`
     bool has_choices; // forward leaves a byte for each output, by which backward goes: the place in

@@ -42,6 +42,7 @@ typedef struct layer {
     int number;                  // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
     int with_skip; // has_second: likewise, of its second input: see layer_second_source
+    bool gated;    // the second input has one position, whose values count at all of them
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
@@ -113,6 +114,11 @@ static inline bool program_can_cut(const program *p, int at) {
 // have no effect on its numbers.
 static inline uint64_t layer_seed(const layer *l, uint64_t seed) {
     return seed ^ l->key;
+}
+
+static inline shape layer_second_shape(const layer *l) {
+    const shape one = {l->in.channels, 1, 1};
+    return l->gated ? one : l->in;
 }
 
 static inline size_t shape_size(shape s) {

@@ -21,7 +21,7 @@ typedef struct op_case {
 
 typedef struct problem {
     reference_task task;
-    size_t nx, ny, nw, nb;
+    size_t nx, nsecond, ny, nw, nb;
     double *x, *weight, *bias, *r;
     double *second, *y, *kept, *dx, *dsecond, *dw, *db;
 } problem;
@@ -50,6 +50,7 @@ static void problem_init(problem *p, const layer *l, int samples) {
     static const uint32_t ids[] = {3, 1, 4, 15, 9};
     *p = (problem){.nw = layer_weights(l), .nb = layer_biases(l)};
     p->nx = (size_t)samples * shape_size(l->in);
+    p->nsecond = (size_t)samples * shape_size(layer_second_shape(l));
     p->ny = (size_t)samples * shape_size(l->out);
     p->x = ops_random(p->nx, 1);
     p->weight = ops_random(p->nw, 2);
@@ -115,7 +116,7 @@ static void test_layer(void **state) {
     check_argument(&p, "input gradient", p.x, p.nx, p.dx);
     check_argument(&p, "weight gradient", p.weight, p.nw, p.dw);
     check_argument(&p, "bias gradient", p.bias, p.nb, p.db);
-    if (layer_has_second(&l)) check_argument(&p, "second gradient", p.second, p.nx, p.dsecond);
+    if (layer_has_second(&l)) check_argument(&p, "second gradient", p.second, p.nsecond, p.dsecond);
 
     // Gradients of parameters are accumulated: a second call doubles them. The input's gradient is
     // overwritten.

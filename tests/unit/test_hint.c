@@ -47,7 +47,7 @@ static void other_functions_are_no_slips(void **state) {
         "adaptive_avg_pool AdaptiveAvgPool2d adaptive_max_pool global_max_pool lp_pool min_pool "
         "max_unpool MaxPool3d conv1d Conv3d conv_transpose ConvTranspose2d deconv layer_norm "
         "LayerNorm instance_norm rms_norm batch_renorm BatchNorm3d weight_norm concat cat lstm gru "
-        "attention embedding bilinear mul sub relu2 reglu linear2 conv4d "
+        "attention embedding bilinear sub relu2 reglu linear2 conv4d "
         "MaxPooling1D GlobalAveragePooling3D maxpool2 skip_concat",
         layers, COUNT(layers), NULL);
     expect("adamax Adamax radam nadam rmsprop RMSprop adadelta adagrad lion lamb lars adams adamp "

@@ -64,7 +64,7 @@ static layer_task task_of(const group_work *g, const unit *u, float *dx) {
         t.epoch = e->batch->epoch;
     }
     if (!layer_has_second(l)) return t;
-    t.second = group_view(g, u->second, l->in);
+    t.second = group_view(g, u->second, layer_second_shape(l));
     t.dsecond = second->gradient ? g->memory + u->second_dx.offset : NULL;
     t.second_adds = second->adds;
     return t;

@@ -358,6 +358,19 @@ static void name_value(const program *p, int i, char name[NAME_BYTES]) {
         snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);
 }
 
+// Writes the name of layer i's second input. A vector of features becomes an image if it is a gate.
+static void name_second(text *t, const program *p, int i, char name[NAME_BYTES]) {
+    const layer *l = &p->layers[i];
+    const int source = layer_second_source(p, i);
+    const int64_t dims[] = {0, l->in.channels, 1, 1};
+    char gate[NAME_BYTES];
+    name_value(p, source, name);
+    if (!l->gated || l->flat || source < 0 || !p->layers[source].flat) return;
+    snprintf(gate, sizeof gate, "%s/gate", l->name);
+    put_reshape(t, gate, name, dims, 4);
+    snprintf(name, NAME_BYTES, "%s", gate);
+}
+
 static void put_layer(text *t, const program *p, int i) {
     const layer *l = &p->layers[i];
     const kind_nodes *kind = &kinds[l->kind];
@@ -368,11 +381,10 @@ static void put_layer(text *t, const program *p, int i) {
         kind->several(t, l, in, out);
         return;
     }
+    char second[NAME_BYTES];
+    if (layer_has_second(l)) name_second(t, p, i, second);
     const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
-    if (layer_has_second(l)) {
-        name_value(p, layer_second_source(p, i), in);
-        protobuf_string(t, NODE_INPUT, in);
-    }
+    if (layer_has_second(l)) protobuf_string(t, NODE_INPUT, second);
     if (kind->finish) kind->finish(&n, l);
     end_node(&n);
 }

@@ -64,6 +64,9 @@
         .torch = "nn.MaxPool2d", .onnx = "MaxPool")                                                \
     ROW(to, AVG_POOL, avg_pool, pool, .role = ROLE_UNFUSED, .prefix = "pool",                      \
         .torch = "nn.AvgPool2d", .onnx = "AveragePool")                                            \
+    ROW(to, MULTIPLY, multiply, second, .role = ROLE_UNFUSED, .has_second = true,                  \
+        .takes_gate = true, .torch = "Multiply",                                                   \
+        .formula = "a * b.reshape(b.shape + (1, 1)[:a.dim() - b.dim()])", .onnx = "Mul")           \
     ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .has_choices = true,                    \
         .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
         .torch = "nn.Dropout")                                                                     \

@@ -170,6 +170,8 @@ static const op_case cases[] = {
      0,
      2},
     {"scale", {.kind = LAYER_SCALE, .in = {3, 4, 5}, .factor = -0.3}, 0, 3},
+    {"product", {.kind = LAYER_MULTIPLY, .in = {3, 4, 5}}, 0, 3},
+    {"product with a gate", {.kind = LAYER_MULTIPLY, .in = {3, 4, 5}, .gated = true}, 0, 3},
     {"flatten", {.kind = LAYER_FLATTEN, .in = {3, 4, 5}}, 60, 3},
     {"dropout", {.kind = LAYER_DROPOUT, .in = {3, 4, 5}, .rate = 0.4}, 0, 3},
     {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},

@@ -177,7 +177,28 @@ class Graph:
     def add(self, text):
         """An earlier value of the same shape; it may be the same value."""
         same = [name for name, shape in self.shapes.items() if shape == self.shape()]
-        self.put(text, "add", **{"with": self.random.choice(same)})
+        self.put(text, self.random.choice(["add", "multiply"]), **{"with": self.random.choice(same)})
+
+    def gate(self, text):
+        """Squeeze and excitation: a factor for each channel, in either order, by convolutions or linear layers."""
+        r, value = self.random, self.before
+        channels, height, width = self.shape()
+        self.put(text, "avg_pool", size=[height, width], stride=[height, width], padding=0)
+        if r.random() < 0.5:
+            self.put(text, "flatten")
+            self.linear_to(text, 3)
+            self.put(text, "relu")
+            self.linear_to(text, channels)
+        else:
+            self.conv(text, 3, 1, 1, 0)
+            self.put(text, "silu")
+            self.conv(text, channels, 1, 1, 0)
+        self.put(text, r.choice(["sigmoid", "hard_sigmoid"]))
+        gate = self.before
+        if r.random() < 0.5:
+            self.put(text, "multiply", **{"from": value, "with": gate})
+        else:
+            self.put(text, "multiply", **{"with": value})
 
     def branch(self, text):
         """A layer that reads an earlier value of the same height and width, and the sum with the present one."""
@@ -194,7 +215,7 @@ class Graph:
     def image(self, length):
         for _ in range(length):
             parts = [self.any_conv, self.any_conv, self.any_pool, self.even, self.even, self.residual, self.add,
-                     self.branch]
+                     self.branch, self.gate]
             self.random.choice(parts)(self.text)
         if self.random.random() < 0.3:
             height, width = self.shape()[1:]
@@ -212,7 +233,10 @@ class Graph:
             self.put(self.text, "scale", factor=self.random.choice([0.125, -2.0, 3.0]))
 
     def linear(self, features):
-        self.put(self.text, "linear", out=features, bias=self.random.random() < 0.8)
+        self.linear_to(self.text, features)
+
+    def linear_to(self, text, features):
+        self.put(text, "linear", out=features, bias=self.random.random() < 0.8)
 
 
 # ---- The judge ----

@@ -79,7 +79,7 @@ FUNCTION(hard_swish, x <= -3 ? 0 : x * limited(x + 3, 0, 6) / 6,
                    : x / 3 + 0.5))
 FUNCTION(scale, (factor * x), factor)
 
-// ---- Sums and copies ----
+// ---- Sums, products, copies ----
 
 static void add(const reference_task *t) {
     for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] + t->second[i];
@@ -88,6 +88,20 @@ static void add(const reference_task *t) {
 static void add_backward(const reference_task *t) {
     memcpy(t->dx, t->dy, count(t) * sizeof *t->dx);
     memcpy(t->dsecond, t->dy, count(t) * sizeof *t->dsecond);
+}
+
+static void multiply(const reference_task *t) {
+    const size_t positions = t->l->gated ? (size_t)(t->l->in.height * t->l->in.width) : 1;
+    for (size_t i = 0; i < count(t); i++) t->y[i] = t->x[i] * t->second[i / positions];
+}
+
+static void multiply_backward(const reference_task *t) {
+    const size_t positions = t->l->gated ? (size_t)(t->l->in.height * t->l->in.width) : 1;
+    memset(t->dsecond, 0, count(t) / positions * sizeof *t->dsecond);
+    for (size_t i = 0; i < count(t); i++) {
+        t->dx[i] = t->dy[i] * t->second[i / positions];
+        t->dsecond[i / positions] += t->dy[i] * t->x[i];
+    }
 }
 
 static void copy(const reference_task *t) {
@@ -122,6 +136,7 @@ static void dropout_backward(const reference_task *t) {
 
 const reference_layer reference_relu = {.forward = relu, .backward = relu_backward};
 const reference_layer reference_add = {.forward = add, .backward = add_backward};
+const reference_layer reference_multiply = {.forward = multiply, .backward = multiply_backward};
 const reference_layer reference_flatten = {.forward = copy, .backward = copy_backward};
 const reference_layer reference_dropout = {
     .forward = dropout, .backward = dropout_backward, .kept_of_input = 1};

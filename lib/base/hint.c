@@ -56,8 +56,13 @@ static const row same[] = {
     {"skip skipconnection shortcut basicblock resblock residualblock resnetblock", "residual",
      NULL},
     {"sum plus", "add", NULL},
+    {"mul product times", "multiply", NULL},
     {"view reshape", "flatten", NULL},
     {"swish", "silu", NULL},
+    {"lrelu", "leaky_relu", NULL},
+    {"hswish", "hard_swish", NULL},
+    {"hsigmoid", "hard_sigmoid", NULL},
+    {"logistic", "sigmoid", NULL},
     // Options of layers
     {"outchannels outfeatures filters numfilters units channels outplanes", "out", NULL},
     {"kernelsize ksize filtersize size window", "kernel", NULL},
@@ -192,9 +197,11 @@ static const row same[] = {
 // Theirs is something else, or needs no word here.
 static const row other[] = {
     // Layers
-    {"elu celu selu relu6 prelu leakyrelu lrelu rrelu crelu threshold relu2 squaredrelu glu reglu "
-     "geglu swiglu tanh hardtanh tanhshrink sigmoid hardsigmoid logsigmoid hardswish hswish mish "
-     "softplus softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
+    {"selu", "elu",
+     "not here; 'elu: {alpha: 1.6732632423543772}' and then 'scale: {factor: 1.0507009873554805}' "
+     "are that"},
+    {"prelu rrelu crelu threshold relu2 squaredrelu glu reglu geglu swiglu hardtanh tanhshrink "
+     "logsigmoid softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
      "relu", ACTIVATION},
     {"softmax*", "relu", IN_LOSS},
     {"activation", "relu", "each is a layer by its own name, such as 'relu'"},
@@ -225,8 +232,10 @@ static const row other[] = {
      "and 'local_response_norm'"},
     {"concat* cat densenetblock denseblock", "add",
      "not here; 'add' and 'residual' join the outputs of two layers by adding them"},
-    {"mul multiply gate squeezeexcit* squeezeandexcit* seblock sub subtract minimum maximum matmul",
-     "add", "not here; 'add' joins the outputs of two layers"},
+    {"gate squeezeexcit* squeezeandexcit* seblock selayer semodule", "multiply",
+     "'global_avg_pool', two 'conv' with 'kernel: 1', 'sigmoid', and 'multiply: {with: …}'"},
+    {"sub subtract minimum maximum matmul", "add",
+     "not here; 'add' and 'multiply' join the outputs of two layers"},
     {"lstm* gru* rnn* embedding attention attn multihead* selfattention transformer* mamba", "conv",
      "not here: models are of images, made of convolutions and linear layers"},
     {"bilinear lazybilinear", "linear", "not here"},
@@ -242,7 +251,7 @@ static const row other[] = {
     {"paddingmode", "kernel", "not here: 'conv' pads with zeros"},
     {"activation", "out", "an activation is a layer of its own, after this one"},
     {"affine elementwiseaffine center scale", "eps", "it always has a weight and a bias"},
-    {"negativeslope", "from", "'relu' has a slope of 0 below 0"},
+    {"negativeslope", "from", "'leaky_relu' has it"},
     {"dim axis", "from", "leave it out: it is the one of channels, features or classes"},
     {"approximate", "from", "'gelu' is the exact one"},
     {"keepprob keeprate", "p", "'p' is the probability of dropping: 1 - keep_prob"},

@@ -17,13 +17,46 @@
 // WORD_backward among an executor's kernels. `options`: what model files say of it, and what reads
 // that (nn/layer_types.c); `plain` are none. `to` is handed to each ROW.
 
-// Functions of each element that can end an epilogue. Kernels compute WORD and its derivative
-// (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
-#define SMOOTH_LAYERS(ROW, to)                                                     \
-    ROW(to, GELU, gelu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_GELU, \
-        .apart = APART_CHANNELS, .torch = "nn.GELU")                               \
-    ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .activation = ACTIVATION_SILU, \
-        .apart = APART_CHANNELS, .torch = "nn.SiLU")
+// Functions of each element that can end an epilogue; many are smooth. Kernels compute a value and
+// its derivative by WORD_at (cpu/kernels/activation.h, cuda/kernels/activation.cuh).
+#define SMOOTH_LAYERS(ROW, to)                                                                   \
+    ROW(to, GELU, gelu, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,                     \
+        .activation = ACTIVATION_GELU, .torch = "nn.GELU")                                       \
+    ROW(to, SILU, silu, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,                     \
+        .activation = ACTIVATION_SILU, .torch = "nn.SiLU")                                       \
+    ROW(to, MISH, mish, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,                     \
+        .activation = ACTIVATION_MISH, .torch = "nn.Mish")                                       \
+    ROW(to, LEAKY_RELU, leaky_relu, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,         \
+        .activation = ACTIVATION_LEAKY_RELU,                                                     \
+        .numbers = {{.key = "negative_slope",                                                    \
+                     AT(factor),                                                                 \
+                     .otherwise = 0.01,                                                          \
+                     .low = -1000,                                                               \
+                     .high = 1000}},                                                             \
+        .torch = "nn.LeakyReLU", .onnx = "LeakyRelu")                                            \
+    ROW(to, ELU, elu, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,                       \
+        .activation = ACTIVATION_ELU,                                                            \
+        .numbers = {{.key = "alpha", AT(factor), .otherwise = 1, .high = 1000}},                 \
+        .torch = "nn.ELU", .onnx = "Elu")                                                        \
+    ROW(to, CELU, celu, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,                     \
+        .activation = ACTIVATION_CELU,                                                           \
+        .numbers = {{.key = "alpha", AT(factor), .otherwise = 1, .high = 1000, .above = true}},  \
+        .torch = "nn.CELU", .onnx = "Celu")                                                      \
+    ROW(to, SOFTPLUS, softplus, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,             \
+        .activation = ACTIVATION_SOFTPLUS,                                                       \
+        .numbers = {{.key = "beta", AT(factor), .otherwise = 1, .high = 1000, .above = true},    \
+                    {.key = "threshold", AT(threshold), .otherwise = 20, .high = 1000}},         \
+        .torch = "nn.Softplus")                                                                  \
+    ROW(to, SIGMOID, sigmoid, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,               \
+        .activation = ACTIVATION_SIGMOID, .torch = "nn.Sigmoid", .onnx = "Sigmoid")              \
+    ROW(to, TANH, tanh, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,                     \
+        .activation = ACTIVATION_TANH, .torch = "nn.Tanh", .onnx = "Tanh")                       \
+    ROW(to, RELU6, relu6, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,                   \
+        .activation = ACTIVATION_RELU6, .prefix = "relu", .torch = "nn.ReLU6")                   \
+    ROW(to, HARD_SIGMOID, hard_sigmoid, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,     \
+        .activation = ACTIVATION_HARD_SIGMOID, .torch = "nn.Hardsigmoid", .onnx = "HardSigmoid") \
+    ROW(to, HARD_SWISH, hard_swish, plain, .role = ROLE_SMOOTH, .apart = APART_CHANNELS,         \
+        .activation = ACTIVATION_HARD_SWISH, .torch = "nn.Hardswish")
 
 // The probability with which a layer drops a value, or a part of a sample.
 #define DROP_RATE \
@@ -45,6 +78,9 @@
         .torch = "nn.ZeroPad2d")                                                                   \
     ROW(to, UPSAMPLE, upsample, upsample, .role = ROLE_UNFUSED, .apart = APART_CHANNELS,           \
         .torch = "nn.Upsample")                                                                    \
+    ROW(to, MULTIPLY, multiply, second, .role = ROLE_UNFUSED, .has_second = true,                  \
+        .takes_gate = true, .apart = APART_CHANNELS, .torch = "Multiply",                          \
+        .formula = "a * b.reshape(b.shape + (1, 1)[:a.dim() - b.dim()])", .onnx = "Mul")           \
     ROW(to, DROPOUT, dropout, plain, .role = ROLE_UNFUSED, .drops = DROPS_VALUES,                  \
         .has_choices = true, .numbers = {DROP_RATE}, .apart = APART_CHANNELS,                      \
         .torch = "nn.Dropout")                                                                     \
@@ -102,6 +138,11 @@ HOST_DEVICE static inline bool is_smooth(activation_kind kind) {
 #undef OR_KIND
 }
 
+// The numbers of a function of single elements, of which its formula takes none, one or both.
+typedef struct activation_numbers {
+    float factor, threshold;
+} activation_numbers;
+
 // Where a layer is in a unit (compute/plan/units.h). A layer that cannot be in the unit before it
 // begins one.
 typedef enum layer_role {
@@ -109,7 +150,8 @@ typedef enum layer_role {
     ROLE_ANCHOR,
     ROLE_NORM,   // epilogue: batch norm
     ROLE_RELU,   // epilogue: before or after pooling
-    ROLE_SMOOTH, // the end of an epilogue, else unfused: an activation that pooling cannot precede
+    ROLE_SMOOTH, // the end of an epilogue, else unfused: one of SMOOTH_LAYERS. No pooling is before
+                 // it
     ROLE_POOL,   // epilogue if its windows are 2×2 side by side, else unfused: max pooling
     ROLE_SCALE,  // with the anchor of the logits, else unfused
     ROLE_SUM,    // of two inputs
@@ -149,6 +191,7 @@ typedef struct layer_traits {
     layer_tensors tensors;
     layer_apart apart;
     bool has_second;                     // a second input, of the shape of the first
+    bool takes_gate;                     // or of its channels, with one position
     bool has_statistics;                 // running mean and variance of each channel
     layer_number numbers[LAYER_NUMBERS]; // read after `options`
     int kept;         // backward keeps so many numbers of each position while it works on the layer

@@ -43,6 +43,7 @@ typedef struct layer {
     int number;                  // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
     int with_skip; // has_second: likewise, of its second input: see layer_second_source
+    bool gated;    // the second input has one position, whose values count at all of them
     bool flat;     // the output is a vector of features, not an image
     shape in, out;
     // Conv, pools; adaptive: 0. Zero padding: pads are those in front. Upsampling: strides are the
@@ -56,7 +57,8 @@ typedef struct layer {
     double eps, momentum;  // batch norm; eps: other norms, too
     double rate;           // dropout: probability of zero
     bool by_shard;         // stochastic depth: one draw for all samples of a shard
-    double factor;         // scale
+    double factor;         // scale; of other functions of single elements, their first number
+    double threshold;      // of these: their second number
     int window;            // local response norm: channels
     double alpha, beta, k; // likewise; beta is 0.25, 0.5, 0.75 or 1
     size_t weight,
@@ -81,6 +83,12 @@ static inline const layer_traits *layer_traits_of(const layer *l) {
 // Returns the layer's value of one of its numbers.
 static inline double layer_number_of(const layer *l, const layer_number *n) {
     return *(const double *)(const void *)((const char *)l + n->at);
+}
+
+// Returns those of a function of single elements.
+static inline activation_numbers layer_activation_numbers(const layer *l) {
+    const activation_numbers n = {(float)l->factor, (float)l->threshold};
+    return n;
 }
 
 // Returns true if the layer has a second input.
@@ -120,6 +128,11 @@ static inline bool program_can_cut(const program *p, int at) {
 // have no effect on its numbers.
 static inline uint64_t layer_seed(const layer *l, uint64_t seed) {
     return seed ^ l->key;
+}
+
+static inline shape layer_second_shape(const layer *l) {
+    const shape one = {l->in.channels, 1, 1};
+    return l->gated ? one : l->in;
 }
 
 static inline size_t shape_size(shape s) {

@@ -426,6 +426,25 @@ static status read_log_softmax(builder *b, reading *r) {
                       r->l->name);
 }
 
+static bool has_one_position(shape gate, shape of) {
+    return gate.height == 1 && gate.width == 1 && gate.channels == of.channels;
+}
+
+// A gate may be either input; here it is the second.
+static bool read_gate(builder *b, reading *r, int with) {
+    layer *l = r->l;
+    const shape other = layer_shape(b, with);
+    if (!layer_traits_of(l)->takes_gate) return false;
+    l->gated = true;
+    if (has_one_position(other, l->in)) return true;
+    if (!has_one_position(l->in, other)) return false;
+    l->with_skip = l->skip;
+    l->skip = l->number - 1 - with;
+    l->in = l->out = other;
+    l->flat = with != INPUT_LAYER && b->m->program.layers[with].flat;
+    return true;
+}
+
 // The second input has the shape of the first.
 static status read_second(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "with");
@@ -436,14 +455,16 @@ static status read_second(builder *b, reading *r) {
     status rc = layer_find(b, node, "with", &with);
     if (rc != STATUS_OK) return rc;
     const shape a = l->in, other = layer_shape(b, with);
-    if (a.channels != other.channels || a.height != other.height || a.width != other.width)
+    const bool same =
+        a.channels == other.channels && a.height == other.height && a.width == other.width;
+    l->with_skip = l->number - 1 - with;
+    if (!same && !read_gate(b, r, with))
         return yaml_error(r->place, b->err,
                           "layer '%s' cannot %s [%d, %d, %d] of '%s' and [%d, %d, %d] of '%s': "
                           "their shapes differ",
                           l->name, verb, a.channels, a.height, a.width,
                           layer_name(b, layer_source(&b->m->program, l->number)), other.channels,
                           other.height, other.width, layer_name(b, with));
-    l->with_skip = l->number - 1 - with;
     yaml_put(r->written, "with", yaml_new_string(layer_name(b, with)));
     return STATUS_OK;
 }

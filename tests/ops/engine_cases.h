@@ -258,6 +258,21 @@ FOR_SOME_TESTS model_case models[] = {
                "{out: 17, kernel: 3, padding: 1}, batch_norm, silu, max_pool: {size: 3}, flatten, "
                "batch_norm, gelu, linear: {out: 9}, gelu, linear: {out: 12}, batch_norm, silu, "
                "linear: {out: 10}]"},
+    {.name = "activations with and without numbers",
+     .input = "[2, 7, 6]",
+     .layers = "[relu6, conv: {out: 5, kernel: 3, padding: 1}, leaky_relu: {negative_slope: 0.2}, "
+               "conv: {out: 6, kernel: 3}, batch_norm, mish, max_pool: {size: 2}, elu: {alpha: "
+               "0.7}, batch_norm, celu: {alpha: 1.5}, flatten, linear: {out: 19}, softplus: "
+               "{beta: 2, threshold: 1}, linear: {out: 12}, sigmoid, batch_norm, tanh, linear: "
+               "{out: 9}, hard_sigmoid, linear: {out: 11}, hard_swish, linear: {out: 10}]"},
+    {.name = "activations with and without numbers, in epilogues",
+     .input = "[2, 9, 8]",
+     .layers = "[conv: {out: 5, kernel: 2}, batch_norm, relu6, conv: {out: 18, kernel: 3, padding: "
+               "1}, batch_norm, hard_swish, conv: {out: 17, kernel: 3, padding: 1}, batch_norm, "
+               "leaky_relu, conv: {out: 6, kernel: 1}, mish, conv: {out: 6, kernel: 1}, "
+               "batch_norm, elu, tanh, flatten, linear: {out: 12}, batch_norm, celu: {alpha: 0.5}, "
+               "linear: {out: 13}, batch_norm, softplus, linear: {out: 9}, batch_norm, sigmoid, "
+               "hard_sigmoid, linear: {out: 10}]"},
     {.name = "batch norms in place, and not",
      .input = "[2, 8, 7]",
      .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, max_pool: {size: 2}, batch_norm, "
@@ -388,6 +403,23 @@ FOR_SOME_TESTS model_case models[] = {
                "12}, conv: {from: a, out: 3, kernel: 3, padding: 2}, relu, flatten, linear: {out: "
                "12}, add: {with: l}, relu, flatten: {from: a, name: f}, batch_norm, linear: {out: "
                "12}, add: {with: relu2}, linear: {out: 10}]"},
+    {.name = "products of two values, and of a value with itself",
+     .input = "[2, 7, 6]",
+     .layers = "[conv: {name: a, out: 4, kernel: 3, padding: 1}, silu, multiply: {with: a, name: "
+               "b}, conv: {out: 4, kernel: 1}, batch_norm, relu, multiply: {with: b}, multiply: "
+               "{with: a}, multiply: {with: multiply2, name: c}, batch_norm, multiply: {with: c}, "
+               "flatten, linear: {out: 9}, gelu, multiply: {with: gelu1}, linear: {out: 10}]"},
+    {.name = "a residual block with a gate, and gates as first input, as features and shared",
+     .input = "[3, 9, 8]",
+     .layers = "[conv: {out: 6, kernel: 3, padding: 1}, batch_norm, relu, residual: {body: [conv: "
+               "{out: 6, kernel: 3, padding: 1}, batch_norm: {name: n}, global_avg_pool, conv: "
+               "{out: 3, kernel: 1}, relu, conv: {out: 6, kernel: 1}, sigmoid: {name: g}, "
+               "multiply: {with: n}]}, relu: {name: r}, multiply: {with: g}, batch_norm, conv: "
+               "{out: 5, kernel: 2}, batch_norm, hard_swish: {name: h}, global_avg_pool, flatten, "
+               "linear: {out: 4}, relu, linear: {out: 5}, hard_sigmoid: {name: f}, multiply: "
+               "{from: h, with: f, name: m}, multiply: {from: input, with: input}, conv: {out: 5, "
+               "kernel: 2}, multiply: {with: f}, add: {with: m}, max_pool: {size: 2}, flatten, "
+               "linear: {out: 10}]"},
     {.name = "lenet", .path = "experiments/models/lenet.yaml", .large = true},
     {.name = "lenet-bn", .path = "experiments/models/lenet-bn.yaml", .large = true},
     {.name = "mnist-lenet", .path = "experiments/models/mnist-lenet.yaml", .large = true},

@@ -24,7 +24,7 @@ typedef struct op_case {
 
 typedef struct problem {
     reference_task task;
-    size_t nx, ny, nw, nb;
+    size_t nx, nsecond, ny, nw, nb;
     double *x, *weight, *bias, *r;
     double *second, *y, *kept, *dx, *dsecond, *dw, *db;
 } problem;
@@ -38,14 +38,14 @@ static double objective(const problem *p) {
 
 // ---- The check ----
 
-// Distinct values, at least 0.01 from each other and from zero, in a random order: no step of a
-// finite difference crosses a kink of ReLU or max pooling.
+// Distinct values, at least 0.05 from each other and from whole numbers, in a random order: no step
+// of a finite difference crosses a kink of an activation or of max pooling.
 static void fill_apart(double *x, size_t n) {
     const random_stream stream = {.seed = 1, .purpose = RANDOM_SYNTHETIC};
     uint32_t *order = calloc(n, sizeof *order);
     assert_non_null(order);
     random_permutation(&stream, order, (uint32_t)n);
-    for (size_t i = 0; i < n; i++) x[i] = 0.01 * ((double)order[i] + 0.5 - (double)(n / 2));
+    for (size_t i = 0; i < n; i++) x[i] = 0.1 * ((double)order[i] + 0.5 - (double)(n / 2));
     free(order);
 }
 
@@ -53,6 +53,7 @@ static void problem_init(problem *p, const layer *l, int samples) {
     static const uint32_t ids[] = {3, 1, 4, 15, 9};
     *p = (problem){.nw = layer_weights(l), .nb = layer_biases(l)};
     p->nx = (size_t)samples * shape_size(l->in);
+    p->nsecond = (size_t)samples * shape_size(layer_second_shape(l));
     p->ny = (size_t)samples * shape_size(l->out);
     p->x = ops_random(p->nx, 1);
     p->weight = ops_random(p->nw, 2);
@@ -65,7 +66,8 @@ static void problem_init(problem *p, const layer *l, int samples) {
     p->kept = ops_zeros(reference_kept(l, samples));
     p->dw = ops_zeros(p->nw);
     p->db = ops_zeros(p->nb);
-    if (l->kind == LAYER_RELU || l->kind == LAYER_MAX_POOL) fill_apart(p->x, p->nx);
+    if (l->kind == LAYER_MAX_POOL || layer_traits_of(l)->activation != ACTIVATION_NONE)
+        fill_apart(p->x, p->nx);
     p->task = (reference_task){.l = l,
                                .samples = samples,
                                .x = p->x,
@@ -118,7 +120,7 @@ static void test_layer(void **state) {
     check_argument(&p, "input gradient", p.x, p.nx, p.dx);
     check_argument(&p, "weight gradient", p.weight, p.nw, p.dw);
     check_argument(&p, "bias gradient", p.bias, p.nb, p.db);
-    if (layer_has_second(&l)) check_argument(&p, "second gradient", p.second, p.nx, p.dsecond);
+    if (layer_has_second(&l)) check_argument(&p, "second gradient", p.second, p.nsecond, p.dsecond);
 
     // Gradients of parameters are accumulated: a second call doubles them. The input's gradient is
     // overwritten.
@@ -173,6 +175,8 @@ static const op_case cases[] = {
      2},
     {"scale", {.kind = LAYER_SCALE, .in = {3, 4, 5}, .factor = -0.3}, 0, 3},
     {"log softmax, a part of the loss", {.kind = LAYER_LOG_SOFTMAX, .in = {5, 1, 1}}, 0, 3},
+    {"product", {.kind = LAYER_MULTIPLY, .in = {3, 4, 5}}, 0, 3},
+    {"product with a gate", {.kind = LAYER_MULTIPLY, .in = {3, 4, 5}, .gated = true}, 0, 3},
     {"flatten", {.kind = LAYER_FLATTEN, .in = {3, 4, 5}}, 60, 3},
     {"dropout", {.kind = LAYER_DROPOUT, .in = {3, 4, 5}, .rate = 0.4}, 0, 3},
     {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},

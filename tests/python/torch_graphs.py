@@ -32,6 +32,14 @@ CLOSE = 2e-6           # to a kink, in units of a value's size
 
 # ---- Networks ----
 
+NUMBERED = [("mish", {}), ("sigmoid", {}), ("tanh", {}), ("relu6", {}), ("hard_sigmoid", {}), ("hard_swish", {}),
+            ("leaky_relu", {"negative_slope": [0.01, 0.2]}), ("elu", {"alpha": [1.0, 0.7]}),
+            ("celu", {"alpha": [1.0, 1.5]}), ("softplus", {"beta": [1.0, 2.0], "threshold": [20.0]})]
+# Where the derivative of an activation jumps.
+KINKS = {nn.ReLU: (0,), nn.LeakyReLU: (0,), nn.ELU: (0,), nn.ReLU6: (0, 6), nn.Hardsigmoid: (-3, 3),
+         nn.Hardswish: (-3, 3)}
+
+
 class Graph:
     """Builds a description with all options, and the text of a model file, which has `residual`."""
 
@@ -81,10 +89,12 @@ class Graph:
 
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
-        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm", "layer_norm"]
+        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm", "layer_norm", "other"]
                         + ["pool", "local_response_norm"] * image)
         if kind == "batch_norm":
             self.put(text, "batch_norm", eps=r.choice([1e-5, 1e-3, 0.1]), momentum=r.choice([0.1, 0.4, 1.0]))
+        elif kind == "other":
+            self.numbered(text)
         elif kind == "scale":
             self.put(text, "scale", factor=r.choice([-1.5, 0.25, 0.7, 2.0]))
         elif kind == "pool":
@@ -102,6 +112,10 @@ class Graph:
                      alpha=r.choice([1e-4, 0.3, 1.0]), k=r.choice([0.5, 1.0, 2.0]))
         else:
             self.put(text, kind)
+
+    def numbered(self, text):
+        kind, options = self.random.choice(NUMBERED)
+        self.put(text, kind, **{key: self.random.choice(values) for key, values in options.items()})
 
     def same_conv(self, text, channels, **more):
         kernel = self.random.choice([1, 3, 3, 5])
@@ -185,7 +199,28 @@ class Graph:
     def add(self, text):
         """An earlier value of the same shape; it may be the same value."""
         same = [name for name, shape in self.shapes.items() if shape == self.shape()]
-        self.put(text, "add", **{"with": self.random.choice(same)})
+        self.put(text, self.random.choice(["add", "multiply"]), **{"with": self.random.choice(same)})
+
+    def gate(self, text):
+        """Squeeze and excitation: a factor for each channel, in either order, by convolutions or linear layers."""
+        r, value = self.random, self.before
+        channels, height, width = self.shape()
+        self.put(text, "avg_pool", size=[height, width], stride=[height, width], padding=0)
+        if r.random() < 0.5:
+            self.put(text, "flatten")
+            self.linear_to(text, 3)
+            self.put(text, "relu")
+            self.linear_to(text, channels)
+        else:
+            self.conv(text, 3, 1, 1, 0)
+            self.put(text, "silu")
+            self.conv(text, channels, 1, 1, 0)
+        self.put(text, r.choice(["sigmoid", "hard_sigmoid"]))
+        gate = self.before
+        if r.random() < 0.5:
+            self.put(text, "multiply", **{"from": value, "with": gate})
+        else:
+            self.put(text, "multiply", **{"with": value})
 
     def branch(self, text):
         """A layer that reads an earlier value of the same height and width, and the sum with the present one."""
@@ -202,7 +237,7 @@ class Graph:
     def image(self, length):
         for _ in range(length):
             parts = [self.any_conv, self.any_conv, self.any_pool, self.even, self.even, self.residual, self.add,
-                     self.branch, self.resize]
+                     self.branch, self.resize, self.gate]
             self.random.choice(parts)(self.text)
         if self.random.random() < 0.3:
             height, width = self.shape()[1:]
@@ -220,7 +255,10 @@ class Graph:
             self.put(self.text, "scale", factor=self.random.choice([0.125, -2.0, 3.0]))
 
     def linear(self, features):
-        self.put(self.text, "linear", out=features, bias=self.random.random() < 0.8)
+        self.linear_to(self.text, features)
+
+    def linear_to(self, text, features):
+        self.put(text, "linear", out=features, bias=self.random.random() < 0.8)
 
 
 # ---- The judge ----
@@ -247,11 +285,12 @@ def watch_kinks(net):
 
     def look(module, inputs, output):
         x = inputs[0].detach()
-        kink = near(x, torch.zeros_like(x)) if isinstance(module, nn.ReLU) else window_close(module, x, output.shape)
-        if kink:
+        kinks = KINKS.get(type(module))
+        if (any(near(x, torch.full_like(x, at)) for at in kinks) if kinks
+                else window_close(module, x, output.shape)):
             found.append(module)
     for module in net.modules():
-        if isinstance(module, (nn.ReLU, nn.MaxPool2d)):
+        if type(module) in (*KINKS, nn.MaxPool2d):
             module.register_forward_hook(look)
     return found
 

@@ -110,14 +110,15 @@ class Scale(nn.Module):
 
 
 class Second(nn.Module):
-    """A function of two inputs."""
+    """A function of two inputs; a vector of features counts at all positions of an image."""
 
     def __init__(self, function):
         super().__init__()
         self.function = function
 
     def forward(self, a, b):
-        return self.function(a, b)
+        wide = max(a.dim(), b.dim())
+        return self.function(*[x.reshape(x.shape + (1,) * (wide - x.dim())) for x in (a, b)])
 
 
 class StochasticDepth(nn.Module):

@@ -391,12 +391,12 @@ static void pytorch_names_get_suggestions(void **state) {
         {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
         {"GELU", "did you mean 'gelu'?"},
         {"Swish", "did you mean 'silu'?"},
-        {"Tanh", "another activation, which is not here."},
+        {"PReLU", "another activation, which is not here."},
         {"convolution", "did you mean 'conv'?"},
         {"GroupNorm", "did you mean 'group_norm'?"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        char text[200], message[600];
+        char text[200], message[1000];
         snprintf(text, sizeof text, HEAD "- %s\n", words[i].word);
         snprintf(message, sizeof message, "m.yaml:5:3: unknown layer '%s': %s The " LAYER_WORDS,
                  words[i].word, words[i].answer);

@@ -107,7 +107,7 @@ typedef struct linear_weight_task {
 } linear_weight_task;
 
 // The layers after a convolution or linear layer z, in one pass: batch norm (y = scale·(z - mean) +
-// shift), an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN
+// shift), an activation, 2×2 max pooling (then ReLU or none). Here and in other pools a NaN
 // propagates, as in PyTorch, so that it reaches the loss.
 typedef struct epilogue_task {
     view z;          // output of the layer; epilogue_backward replaces it by its gradient
@@ -117,13 +117,15 @@ typedef struct epilogue_task {
     const float *scale, *shift; // batch norm, one per channel; NULL: none
     const float *mean;          // likewise: of the shard, for training; NULL: 0
     activation_kind activation;
+    activation_numbers numbers; // its
     bool pool;
     bool adds;   // forward: after batch norm and before ReLU, y += second; then no pooling
     view second; // of the same shape
     int samples; // of this group: 1 … 16
     // Backward:
-    float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, epilogue_backward_sums replaces
-               // it by the gradient of batch norm's output, which epilogue_backward then expects
+    float *dy; // [c][y.height][y.width][16]; after an activation but ReLU, epilogue_backward_sums
+               // replaces it by the gradient of batch norm's output, which epilogue_backward then
+               // expects
     size_t plane; // floats from one channel of dy to the next, and bytes of argmax; 0: y's
     const float *mean_rest;      // batch norm: what the rounding of `mean` to a float left out
     const float *inv_std;        // likewise of the shard

@@ -92,7 +92,7 @@ static layer_task task_of(const group_work *g, const unit *u, float *dx) {
         t.epoch = e->batch->epoch;
     }
     if (!layer_has_second(l)) return t;
-    t.second = group_view(g, u->second, l->in);
+    t.second = group_view(g, u->second, layer_second_shape(l));
     t.dsecond = second->gradient ? g->memory + u->second_dx.offset : NULL;
     t.second_adds = second->adds;
     return t;
@@ -107,15 +107,16 @@ static layer_task channels_of(const layer_task *whole, slice_range channels, siz
     layer_task t = *whole;
     const size_t first = (size_t)channels.first;
     const size_t x = first * (size_t)(t.x.height * t.x.width) * lanes;
+    const size_t second = first * (size_t)(t.second.height * t.second.width) * lanes;
     const size_t features = first * (size_t)(t.y.height * t.y.width), y = features * lanes;
     t.x = view_part(t.x, (slice_area){{0, t.x.height}, channels});
     t.y = view_part(t.y, (slice_area){{0, t.y.height}, channels});
-    if (t.second.data) t.second = view_part(t.second, (slice_area){{0, t.x.height}, channels});
+    if (t.second.data) t.second = view_part(t.second, (slice_area){{0, t.second.height}, channels});
     t.choices += y;
     t.feature = features;
     t.dy += y;
     t.dx = moved(t.dx, x);
-    t.dsecond = moved(t.dsecond, x);
+    t.dsecond = moved(t.dsecond, second);
     if (layer_weights(t.l) == 0) return t;
     t.weight += first;
     t.bias += first;

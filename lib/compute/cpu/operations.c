@@ -89,6 +89,7 @@ static epilogue_task epilogue(const group_work *g, const unit *u) {
                        .y = place_view(u->y, group_memory(g, u->y)),
                        .argmax = group_choices(g, u),
                        .activation = unit_epilogue_activation(u->layers),
+                       .numbers = unit_epilogue_numbers(u->layers),
                        .pool = u->layers->pool,
                        .adds = u->layers->plus,
                        .samples = g->samples,

@@ -37,7 +37,7 @@ static bool works_in_place(const unit_list *list, int index) {
     return units_readers(list, u->source.unit) == 1 && !(source->plus && source->relu);
 }
 
-// Not if that would take long, as with GELU, or save little, as with pooling.
+// Not if that would take long, as with most activations, or save little, as with pooling.
 static bool computes_again(const unit_list *list, int index) {
     const unit_layers *u = &list->units[index];
     if (list->norms == 0 || index + 1 == list->count || u->unfused || u->smooth || u->pool ||

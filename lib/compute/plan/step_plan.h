@@ -31,7 +31,7 @@ typedef enum operation_kind {
     OP_SEND,                // activations or logits, to another engine
     OP_LOSS,                // and the gradient of the logits
     OP_RECEIVE_GRADIENT,    // of what was sent; and its losses, if they have been computed
-    OP_EPILOGUE_ACTIVATION, // dy through GELU or SiLU; of a sum, through its ReLU
+    OP_EPILOGUE_ACTIVATION, // dy through an activation but ReLU; of a sum, through its ReLU
     OP_EPILOGUE_SECOND,     // that dy, for the second operand of the sum
     OP_EPILOGUE_SUMS,       // batch norm: over dy; also the gradients of its scale and shift
     OP_STATISTICS,          // batch norm: what the running statistics follow

@@ -3,11 +3,11 @@
 //
 // A *unit* is a convolution, a linear layer or nothing (its *anchor*), with the cheap layers after
 // it that are computed in one pass (its *epilogue*): batch norm, an activation, 2×2 max pooling.
-// Any other pooling, pooling after GELU or SiLU, most norms and dropout are *unfused*, units by
-// themselves. An epilogue may also add the y of an earlier unit, after batch norm and before ReLU:
-// the end of a residual block. Flatten costs nothing because samples are innermost; only if other
-// layers read the image too, it is a unit that copies. The scale of the logits belongs to the unit
-// of the last linear layer.
+// Any other pooling, pooling after an activation but ReLU, most norms and dropout are *unfused*,
+// units by themselves. An epilogue may also add the y of an earlier unit, after batch norm and
+// before ReLU: the end of a residual block. Flatten costs nothing because samples are innermost;
+// only if other layers read the image too, it is a unit that copies. The scale of the logits
+// belongs to the unit of the last linear layer.
 //
 //        x ──anchor──► z ──epilogue──► y      x: the y of an earlier unit, or the input
 //       dx ◄────────── dz ◄─────────── dy
@@ -41,7 +41,7 @@ typedef struct unit_options {
     bool norm_with_moments;  // and OP_NORM_BACKWARD with the sums
     bool statistics_forward; // OP_STATISTICS, with the norm
     bool epilogue_with_anchor, inference_epilogue_with_anchor;
-    bool activation_with_epilogue; // backward, of GELU and SiLU
+    bool activation_with_epilogue; // backward, of `smooth`
     bool sums_with_reader; // OP_EPILOGUE_SUMS, with OP_ANCHOR_INPUT of the unit that reads y
 } unit_options;
 
@@ -53,7 +53,7 @@ typedef struct unit_layers {
     const layer *anchor;  // conv or linear; NULL: z is a copy of x, or a sum
     const layer *norm;    // batch norm; NULL: none
     bool relu, pool;      // pool: 2×2
-    const layer *smooth;  // GELU or SiLU, the end of an epilogue; NULL: none
+    const layer *smooth;  // an activation but ReLU, the end of an epilogue; NULL: none
     const layer *unfused; // without anchor, norm and z; NULL: none
     const layer *scale;   // of the logits: z is the product of anchor, scaled; NULL: none
     bool first;           // no input gradient is needed: x is the input
@@ -72,6 +72,11 @@ static inline bool unit_has_second(const unit_layers *u) {
 static inline activation_kind unit_epilogue_activation(const unit_layers *u) {
     if (u->smooth) return layer_traits_of(u->smooth)->activation;
     return u->relu ? ACTIVATION_RELU : ACTIVATION_NONE;
+}
+
+static inline activation_numbers unit_epilogue_numbers(const unit_layers *u) {
+    const activation_numbers none = {0, 0};
+    return u->smooth ? layer_activation_numbers(u->smooth) : none;
 }
 
 typedef struct unit_list {

@@ -101,6 +101,11 @@ static status pass_init(pass *s, error *err) {
 
 // ---- Layers ----
 
+// Values of the second input of so many samples.
+static size_t second_size(const layer *l, int samples) {
+    return (size_t)samples * shape_size(layer_second_shape(l));
+}
+
 // Layer i on set v.
 static reference_task task_of(const pass *s, int i, int v) {
     const layer *l = &s->p->layers[i];
@@ -113,7 +118,8 @@ static reference_task task_of(const pass *s, int i, int v) {
                         .weight = s->parameters + l->weight,
                         .bias = layer_biases(l) ? s->parameters + l->bias : NULL,
                         .y = s->value[i + 1] + out};
-    if (layer_has_second(l)) t.second = s->value[layer_second_source(s->p, i) + 1] + in;
+    if (layer_has_second(l))
+        t.second = s->value[layer_second_source(s->p, i) + 1] + second_size(l, set.first);
     if (!s->b && layer_statistics(l)) {
         t.mean = s->buffers + l->mean;
         t.variance = s->buffers + l->variance;
@@ -157,7 +163,7 @@ static void layer_backward(const pass *s, int i, double *dx, double *dsecond, do
         if (t.samples == 0) continue;
         const size_t first = (size_t)set_at(s, v).first * shape_size(l->in);
         t.dx = dx + first;
-        t.dsecond = dsecond + first;
+        t.dsecond = dsecond + second_size(l, set_at(s, v).first);
         t.dweight = gradients + l->weight;
         t.dbias = layer_biases(l) ? gradients + l->bias : NULL;
         reference_backward(&t);
@@ -181,7 +187,7 @@ static void pass_backward(const pass *s, double *dx, double *dsecond, double *gr
         add_gradient(sum, dx, size);
         if (!layer_has_second(&s->p->layers[i])) continue;
         sum = s->gradient[layer_second_source(s->p, i) + 1];
-        add_gradient(sum, dsecond, size);
+        add_gradient(sum, dsecond, second_size(&s->p->layers[i], s->samples));
     }
 }
 

@@ -175,6 +175,16 @@ static void put_gelu(text *t, const layer *l, const char *in, const char *out) {
     put_simple(t, "Mul", l->name, step[3], HALF, out);
 }
 
+static void finish_alpha(const node *n, const layer *l) {
+    put_float(n, "alpha", (float)l->factor);
+}
+
+static void finish_hard_sigmoid(const node *n, const layer *l) {
+    (void)l;
+    put_float(n, "alpha", 1.0f / 6);
+    put_float(n, "beta", 0.5f);
+}
+
 static void put_silu(text *t, const layer *l, const char *in, const char *out) {
     char sigmoid[NAME_BYTES];
     snprintf(sigmoid, NAME_BYTES, "%s/sigmoid", l->name);
@@ -182,11 +192,64 @@ static void put_silu(text *t, const layer *l, const char *in, const char *out) {
     put_simple(t, "Mul", l->name, in, sigmoid, out);
 }
 
+static void put_scalar(text *t, const char *name, double value) {
+    const float single = (float)value;
+    put_tensor(t, name, NULL, 0, &single);
+}
+
+// The operator HardSwish is newer than OPSET.
+static void put_hard_swish(text *t, const layer *l, const char *in, const char *out) {
+    char gate[NAME_BYTES];
+    snprintf(gate, NAME_BYTES, "%s/gate", l->name);
+    const node n = begin_node(t, "HardSigmoid", gate, in, gate);
+    finish_hard_sigmoid(&n, l);
+    end_node(&n);
+    put_simple(t, "Mul", l->name, in, gate, out);
+}
+
+// The operator Mish is newer than OPSET.
+static void put_mish(text *t, const layer *l, const char *in, const char *out) {
+    char step[2][NAME_BYTES];
+    for (int k = 0; k < 2; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_simple(t, "Softplus", step[0], in, NULL, step[0]);
+    put_simple(t, "Tanh", step[1], step[0], NULL, step[1]);
+    put_simple(t, "Mul", l->name, in, step[1], out);
+}
+
+static void put_relu6(text *t, const layer *l, const char *in, const char *out) {
+    char low[NAME_BYTES], high[NAME_BYTES];
+    snprintf(low, NAME_BYTES, "%s/low", l->name);
+    snprintf(high, NAME_BYTES, "%s/high", l->name);
+    put_scalar(t, low, 0);
+    put_scalar(t, high, 6);
+    const node n = begin_node(t, "Clip", l->name, in, out);
+    protobuf_string(t, NODE_INPUT, low);
+    protobuf_string(t, NODE_INPUT, high);
+    end_node(&n);
+}
+
+// ONNX's operator has neither beta nor threshold.
+static void put_softplus(text *t, const layer *l, const char *in, const char *out) {
+    char step[4][NAME_BYTES], beta[NAME_BYTES], threshold[NAME_BYTES];
+    for (int k = 0; k < 4; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    snprintf(beta, NAME_BYTES, "%s/beta", l->name);
+    snprintf(threshold, NAME_BYTES, "%s/threshold", l->name);
+    put_scalar(t, beta, l->factor);
+    put_scalar(t, threshold, l->threshold);
+    put_simple(t, "Mul", step[0], in, beta, step[0]);
+    put_simple(t, "Softplus", step[1], step[0], NULL, step[1]);
+    put_simple(t, "Div", step[2], step[1], beta, step[2]);
+    put_simple(t, "Greater", step[3], step[0], threshold, step[3]);
+    const node n = begin_node(t, "Where", l->name, step[3], out);
+    protobuf_string(t, NODE_INPUT, in);
+    protobuf_string(t, NODE_INPUT, step[2]);
+    end_node(&n);
+}
+
 static void put_scale(text *t, const layer *l, const char *in, const char *out) {
-    const float factor = (float)l->factor;
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%s/factor", l->name);
-    put_tensor(t, name, NULL, 0, &factor);
+    put_scalar(t, name, l->factor);
     put_simple(t, "Mul", l->name, in, name, out);
 }
 
@@ -420,6 +483,14 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_UPSAMPLE] = {.several = put_upsample},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},
+    [LAYER_MISH] = {.several = put_mish},
+    [LAYER_LEAKY_RELU] = {.finish = finish_alpha},
+    [LAYER_ELU] = {.finish = finish_alpha},
+    [LAYER_CELU] = {.finish = finish_alpha},
+    [LAYER_SOFTPLUS] = {.several = put_softplus},
+    [LAYER_RELU6] = {.several = put_relu6},
+    [LAYER_HARD_SIGMOID] = {.finish = finish_hard_sigmoid},
+    [LAYER_HARD_SWISH] = {.several = put_hard_swish},
     [LAYER_SCALE] = {.several = put_scale},
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
     [LAYER_LAYER_NORM] = {.several = put_layer_norm},
@@ -442,6 +513,19 @@ static void name_value(const program *p, int i, char name[NAME_BYTES]) {
         snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);
 }
 
+// Writes the name of layer i's second input. A vector of features becomes an image if it is a gate.
+static void name_second(text *t, const program *p, int i, char name[NAME_BYTES]) {
+    const layer *l = &p->layers[i];
+    const int source = layer_second_source(p, i);
+    const int64_t dims[] = {0, l->in.channels, 1, 1};
+    char gate[NAME_BYTES];
+    name_value(p, source, name);
+    if (!l->gated || l->flat || source < 0 || !p->layers[source].flat) return;
+    snprintf(gate, sizeof gate, "%s/gate", l->name);
+    put_reshape(t, gate, name, dims, 4);
+    snprintf(name, NAME_BYTES, "%s", gate);
+}
+
 static void put_layer(text *t, const program *p, int i) {
     const layer *l = &p->layers[i];
     const kind_nodes *kind = &kinds[l->kind];
@@ -453,11 +537,10 @@ static void put_layer(text *t, const program *p, int i) {
         kind->several(t, l, in, out);
         return;
     }
+    char second[NAME_BYTES];
+    if (layer_has_second(l)) name_second(t, p, i, second);
     const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
-    if (layer_has_second(l)) {
-        name_value(p, layer_second_source(p, i), in);
-        protobuf_string(t, NODE_INPUT, in);
-    }
+    if (layer_has_second(l)) protobuf_string(t, NODE_INPUT, second);
     if (kind->finish) kind->finish(&n, l);
     end_node(&n);
 }

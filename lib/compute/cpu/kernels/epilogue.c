@@ -129,21 +129,23 @@ INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     return r;
 }
 
-// Calls function(t, A) with the task's activation as a constant. SCALE is never in an epilogue.
-#define CASE(function, KIND, ...)       \
-    case ACTIVATION_##KIND:             \
-        function(t, ACTIVATION_##KIND); \
-        break;
-#define WITH_ACTIVATION(function, t)                            \
-    switch ((t)->activation) {                                  \
-        CASE(function, RELU)                                    \
-        SMOOTH_LAYERS(CASE, function)                           \
-    case ACTIVATION_NONE:                                       \
-    case ACTIVATION_SCALE: function(t, ACTIVATION_NONE); break; \
-    }
+// Calls function(t, A) with the task's activation, as a constant for the most frequent ones. The
+// others share their code: what tells them apart costs little next to the memory reads, and a copy
+// for each would double the size of the kernels. SCALE is never in an epilogue.
+#define WITH_ACTIVATION(function, t)             \
+    if ((t)->activation == ACTIVATION_RELU)      \
+        function(t, ACTIVATION_RELU);            \
+    else if ((t)->activation == ACTIVATION_GELU) \
+        function(t, ACTIVATION_GELU);            \
+    else if ((t)->activation == ACTIVATION_SILU) \
+        function(t, ACTIVATION_SILU);            \
+    else if (is_smooth((t)->activation))         \
+        function(t, (t)->activation);            \
+    else                                         \
+        function(t, ACTIVATION_NONE);
 
-INLINE vec activated(vec v, const activation_kind A) {
-    if (is_smooth(A)) return activate(v, vset(1.0f), A, false).value;
+INLINE vec activated(const epilogue_task *t, vec v, const activation_kind A) {
+    if (is_smooth(A)) return activate(v, t->numbers, A, false).value;
     return A == ACTIVATION_RELU ? vmask(passes(v), v) : v;
 }
 
@@ -159,7 +161,7 @@ INLINE void forward_row(const epilogue_task *t, int c, int y, const bool NORM,
     const float *z = element(&t->z, c, y);
     float *out = element_mut(&t->y, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL)
-        vstore(out + i, activated(normalise(a, vload(z + i), NORM), A));
+        vstore(out + i, activated(t, normalise(a, vload(z + i), NORM), A));
 }
 
 INLINE void forward_sum_row(const epilogue_task *t, int c, int y, const bool NORM,
@@ -168,7 +170,7 @@ INLINE void forward_sum_row(const epilogue_task *t, int c, int y, const bool NOR
     const float *z = element(&t->z, c, y), *second = element(&t->second, c, y);
     float *out = element_mut(&t->y, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL)
-        vstore(out + i, activated(normalise(a, vload(z + i), NORM) + vload(second + i), A));
+        vstore(out + i, activated(t, normalise(a, vload(z + i), NORM) + vload(second + i), A));
 }
 
 INLINE void forward_pool_row(const epilogue_task *t, int c, int y, const bool NORM,
@@ -216,9 +218,10 @@ void KERNEL(epilogue_forward)(const epilogue_task *t){WITH_ACTIVATION(forward_an
 // ---- Backward ----
 
 // The gradient of batch norm's output at one position without pooling.
-INLINE vec through_activation(affine a, vec z, vec dy, const bool NORM, const activation_kind A) {
+INLINE vec through_activation(const epilogue_task *t, affine a, vec z, vec dy, const bool NORM,
+                              const activation_kind A) {
     const vec v = normalise(a, z, NORM);
-    if (is_smooth(A)) return dy * activate(v, vset(1.0f), A, true).derivative;
+    if (is_smooth(A)) return dy * activate(v, t->numbers, A, true).derivative;
     return A == ACTIVATION_RELU ? vmask(passes(v), dy) : dy;
 }
 
@@ -255,7 +258,7 @@ INLINE void channel_sums(const epilogue_task *t, int c, float *dy_sum, float *ce
                     dy = vmask(which != 4, dy);
                 } else {
                     value = vload(z + (size_t)x * LANES);
-                    dy = through_activation(a, value, dy, true, A);
+                    dy = through_activation(t, a, value, dy, true, A);
                     if (is_smooth(A)) vstore(p.dy + i, dy);
                 }
                 s_row += dy;
@@ -308,7 +311,7 @@ INLINE void backward_row(const epilogue_task *t, int c, int y, const bool NORM,
     float *z = element_mut(&t->z, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = vload(z + i);
-        vstore(z + i, to_dz(f, through_activation(a, v, vload(dy + i), NORM, A), v, NORM));
+        vstore(z + i, to_dz(f, through_activation(t, a, v, vload(dy + i), NORM, A), v, NORM));
     }
 }
 

@@ -188,6 +188,7 @@ void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, cons
 typedef struct cuda_epilogue_task {
     shape size;                 // of z; y is that, or half as high and wide (rounded down)
     activation_kind activation; // with pool: none or ReLU
+    activation_numbers numbers; // its
     bool pool;
     bool norm;
     // Per channel, for shard s at s · norm_stride; only read if `norm`. norm_stride 0: the same for
@@ -221,7 +222,7 @@ void cuda_epilogue(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 void cuda_conv_epilogue(launch_stream s, const cut *c, const cuda_conv_task *t,
                         const cuda_epilogue_task *epilogue);
 // dy becomes the gradient of what the activation reads, for the functions below, which know only
-// ReLU: after GELU and SiLU, and if `second`, whose gradient it is then too, has been added.
+// ReLU: after another activation, and if `second`, whose gradient it is then too, has been added.
 void cuda_epilogue_activation(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 // With dt the gradient of batch norm's output (dy where ReLU and pooling passed the value, else 0):
 // writes the gradients of weight (dt · xhat) and bias (dt) to the gradient buffers, and with sync

@@ -4,8 +4,8 @@
 // cut off are those of cpu/kernels/epilogue.c.
 //
 // A thread works on four neighbouring samples. All threads of a launch have the same parts of a
-// epilogue, so testing for them costs nothing compared with the memory reads. GELU and SiLU need
-// more registers than the other activations, so they have kernels of their own.
+// epilogue, so testing for them costs nothing compared with the memory reads. Activations other
+// than ReLU need more registers, so they have kernels of their own.
 #include "compute/cuda/kernels/epilogue_window.cuh"
 
 #include "compute/cuda/kernels/activation.cuh"
@@ -56,7 +56,7 @@ template <bool SMOOTH> static __global__ void epilogue_forward(cut c, cuda_epilo
     for (int k = 0; k < LANE_ROUND; k++) {
         float v = normalise(t, a, f.v[k]);
         if (t.second) v += second.v[k];
-        f.v[k] = SMOOTH ? activate(v, 1, t.activation).value : passes(t, v) ? v : 0;
+        f.v[k] = SMOOTH ? activate(v, t.numbers, t.activation).value : passes(t, v) ? v : 0;
     }
     store_four(t.y + first + at, f);
 }
@@ -122,7 +122,7 @@ template <bool SMOOTH> static __global__ void epilogue_activation(cut c, cuda_ep
     four dy = load_four(t.dy + here);
     for (int k = 0; k < LANE_ROUND; k++) {
         if (SMOOTH)
-            dy.v[k] *= activate(normalise(t, a, v.v[k]), 1, t.activation).derivative;
+            dy.v[k] *= activate(normalise(t, a, v.v[k]), t.numbers, t.activation).derivative;
         else
             dy.v[k] = passes(t, v.v[k]) ? dy.v[k] : 0;
     }

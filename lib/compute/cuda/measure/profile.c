@@ -232,7 +232,8 @@ static void count_norm(const engine *e, const cuda_unit *u, operation_kind kind,
 
 static void count_unfused(const engine *e, const cuda_unit *u, operation_profile *p) {
     const layer *l = u->layers->unfused;
-    p->bytes = sizeof(float) * ((1 + layer_has_second(l)) * values(e, l->in) + values(e, l->out)) +
+    const double second = layer_has_second(l) ? values(e, layer_second_shape(l)) : 0;
+    p->bytes = sizeof(float) * (values(e, l->in) + second + values(e, l->out)) +
                (l->kind == LAYER_MAX_POOL ? values(e, l->out) : 0);
 }
 

@@ -60,6 +60,7 @@ static cuda_epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
     const norm_task *n = &u->norm;
     cuda_epilogue_task t = {.size = l->z,
                             .activation = unit_epilogue_activation(l),
+                            .numbers = unit_epilogue_numbers(l),
                             .pool = l->pool,
                             .norm = l->norm != NULL,
                             .z = u->z,

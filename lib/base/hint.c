@@ -45,6 +45,9 @@ static const row same[] = {
     {"skip skipconnection shortcut basicblock resblock residualblock resnetblock", "residual",
      NULL},
     {"sum plus", "add", NULL},
+    {"cat concatenate concatenation concatlayer skipconcat", "concat", NULL},
+    {"channelshuffle", "shuffle", NULL},
+    {"narrow split chunk", "slice", "It is one range of the channels: [first, end]"},
     {"view reshape", "flatten", NULL},
     {"swish", "silu", NULL},
     // Options of layers
@@ -216,8 +219,8 @@ static const row other[] = {
     {"batchnorm3d batchrenorm* ghostbatchnorm rmsnorm weightnorm spectralnorm localresponsenorm "
      "lrn frn filterresponsenorm",
      "batch_norm", "not here; the normalisations are 'batch_norm' and 'group_norm'"},
-    {"concat* cat densenetblock denseblock", "add",
-     "not here; 'add' and 'residual' join the outputs of two layers by adding them"},
+    {"densenetblock denseblock denselayer inception*", "concat",
+     "'concat' puts the outputs of layers beside each other"},
     {"mul multiply gate squeezeexcit* squeezeandexcit* seblock sub subtract minimum maximum matmul",
      "add", "not here; 'add' joins the outputs of two layers"},
     {"lstm* gru* rnn* embedding attention attn multihead* selfattention transformer* mamba", "conv",

@@ -38,7 +38,8 @@
         .numbers = {{.key = "p", AT(rate), .otherwise = 0.5, .high = 1, .below = true}},           \
         .torch = "nn.Dropout")                                                                     \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
-        .prefix = "gn", .torch = "nn.GroupNorm")
+        .prefix = "gn", .torch = "nn.GroupNorm")                                                   \
+    ROW(to, SHUFFLE, shuffle, shuffle, .role = ROLE_UNFUSED, .torch = "Shuffle")
 
 #define LAYERS(ROW, to)                                                                         \
     ROW(to, CONV, conv, conv, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,                  \
@@ -55,6 +56,8 @@
         .onnx = "Flatten")                                                                      \
     ROW(to, ADD, add, second, .role = ROLE_SUM, .has_second = true, .torch = "Add",             \
         .formula = "a + b", .onnx = "Add")                                                      \
+    ROW(to, CONCAT, concat, concat, .role = ROLE_CONCAT, .torch = "Concat", .onnx = "Concat")   \
+    ROW(to, SLICE, slice, slice, .role = ROLE_SLICE, .torch = "Slice")                          \
     UNFUSED_LAYERS(ROW, to)
 
 #define LAYER_KIND(to, KIND, ...) LAYER_##KIND,
@@ -90,6 +93,8 @@ typedef enum layer_role {
     ROLE_SCALE,  // with the anchor of the logits, else unfused
     ROLE_SUM,    // of two inputs
     ROLE_VIEW,   // the same values as another shape
+    ROLE_CONCAT, // the channels of its inputs, one input after another
+    ROLE_SLICE,  // a range of the channels
     ROLE_UNFUSED,
 } layer_role;
 

@@ -16,8 +16,9 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const layers[] = {
-    "conv", "linear", "batch_norm", "relu",  "max_pool",   "avg_pool",        "flatten", "dropout",
-    "add",  "gelu",   "silu",       "scale", "group_norm", "global_avg_pool", "residual"};
+    "conv",       "linear",          "batch_norm", "relu",   "max_pool", "avg_pool",
+    "flatten",    "dropout",         "add",        "gelu",   "silu",     "scale",
+    "group_norm", "global_avg_pool", "residual",   "concat", "slice",    "shuffle"};
 static const char *const optimizers[] = {"sgd", "adam", "adamw"};
 static const char *const schedules[] = {"constant", "multistep", "cosine", "linear", "one_cycle"};
 static const char *const augmentations[] = {"random_crop", "horizontal_flip", "random_affine",
@@ -47,9 +48,10 @@ static void other_functions_are_no_slips(void **state) {
         "dropout2d Dropout2d dropout1d alpha_dropout drop_path dropblock spatial_dropout2d "
         "adaptive_avg_pool AdaptiveAvgPool2d adaptive_max_pool global_max_pool lp_pool min_pool "
         "max_unpool MaxPool3d conv1d Conv3d conv_transpose ConvTranspose2d deconv layer_norm "
-        "LayerNorm instance_norm rms_norm batch_renorm BatchNorm3d weight_norm concat cat lstm gru "
+        "LayerNorm instance_norm rms_norm batch_renorm BatchNorm3d weight_norm denseblock "
+        "Inception lstm gru "
         "attention embedding bilinear mul sub relu2 reglu linear2 conv4d "
-        "MaxPooling1D GlobalAveragePooling3D maxpool2 skip_concat",
+        "MaxPooling1D GlobalAveragePooling3D maxpool2",
         layers, COUNT(layers), NULL);
     expect("adamax Adamax radam nadam rmsprop RMSprop adadelta adagrad lion lamb lars adams adamp "
            "adafactor lookahead sgdw sgdm2 adamw2 nadamw",
@@ -70,6 +72,9 @@ static void slips_get_an_answer(void **state) {
     expect("drpout dropuot Dropout", layers, COUNT(layers), "dropout");
     expect("batchnorm batch-norm btach_norm BatchNorm2d batch_nrm", layers, COUNT(layers),
            "batch_norm");
+    expect("Concat cat Concatenate skip_concat", layers, COUNT(layers), "concat");
+    expect("ChannelShuffle shufle", layers, COUNT(layers), "shuffle");
+    expect("split chunk slce", layers, COUNT(layers), "slice");
     expect("convv cnov Conv2d", layers, COUNT(layers), "conv");
     expect("adma Adam adamm", optimizers, COUNT(optimizers), "adam");
     expect("AdamW admaw", optimizers, COUNT(optimizers), "adamw");

@@ -21,6 +21,8 @@ static const char *const examples[LAYER_KINDS] = {
     [LAYER_CONV] = "conv: {out: 3, kernel: 3}", [LAYER_LINEAR] = "flatten, linear: {out: 5}",
     [LAYER_MAX_POOL] = "max_pool: {size: 2}",   [LAYER_AVG_POOL] = "avg_pool: {size: 2}",
     [LAYER_SCALE] = "scale: {factor: 0.5}",     [LAYER_GROUP_NORM] = "group_norm: {groups: 2}",
+    [LAYER_CONCAT] = "concat: {with: input}",   [LAYER_SLICE] = "slice: {channels: [0, 1]}",
+    [LAYER_SHUFFLE] = "shuffle: {groups: 2}",
 };
 
 static void load_example(layer_kind kind, model *m) {

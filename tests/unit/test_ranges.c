@@ -233,10 +233,15 @@ static void numbers_in_lists_and_mappings(void **state) {
 // ---- Options of layers ----
 
 static const row options[] = {
-    {NULL, "out", {"0", "-1", "16777217"}},  {NULL, "kernel", {"0", "4097"}},
-    {NULL, "stride", {"0", "4097"}},         {NULL, "padding", {"-1", "4097"}},
-    {NULL, "size", {"0", "4097"}},           {NULL, "groups", {"0", "3", "16777217"}},
-    {NULL, "eps", {"0", "-1e-5", "1.0001"}}, {NULL, "factor", {"0", "1e39", "-1e39"}},
+    {NULL, "out", {"0", "-1", "16777217"}},
+    {NULL, "kernel", {"0", "4097"}},
+    {NULL, "stride", {"0", "4097"}},
+    {NULL, "padding", {"-1", "4097"}},
+    {NULL, "size", {"0", "4097"}},
+    {NULL, "groups", {"0", "3", "16777217"}},
+    {NULL, "channels", {"[-1, 2]", "[2, 2]", "[0, 5]"}},
+    {NULL, "eps", {"0", "-1e-5", "1.0001"}},
+    {NULL, "factor", {"0", "1e39", "-1e39"}},
 };
 
 // Reads a model that ends with this layer.

@@ -94,7 +94,7 @@ typedef struct linear_weight_task {
 // shift), an activation, 2×2 max pooling (not after GELU and SiLU). Here and in other pools a NaN
 // propagates, as in PyTorch, so that it reaches the loss.
 typedef struct epilogue_task {
-    view z;          // output of the layer; epilogue_backward replaces it by its gradient
+    view z;          // output of the layer; epilogue_backward replaces it by its gradient, dz
     view y;          // result
     uint8_t *argmax; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
                      // equals; 4: zeroed by the ReLU
@@ -108,6 +108,7 @@ typedef struct epilogue_task {
     // Backward:
     float *dy; // [c][y.height][y.width][16]; after GELU and SiLU, epilogue_backward_sums replaces
                // it by the gradient of batch norm's output, which epilogue_backward then expects
+    bool dz_replaces_dy;         // and not z; without pooling
     const float *mean_rest;      // batch norm: what the rounding of `mean` to a float left out
     const float *inv_std;        // likewise of the shard
     float *sum_dy, *sum_dy_xhat; // epilogue_backward_sums: of this group, one per channel

@@ -144,9 +144,9 @@ static void finish_moved(const sources *s, cuda_unit *u) {
     const size_t features = shape_size(l->y), skipped = l->part.feature * (size_t)p->lanes;
     const size_t of_x = whole_features(p, units_place(&p->units, l->source.unit).unit);
     const size_t of_y = whole_features(p, units_place(&p->units, unit).unit);
-    const bool slices = unit_is_slice(l), adds = l->source.adds;
+    const bool is_slice = unit_is_slice(l), adds = l->source.adds;
     u->range = (cuda_range_task){.features = features,
-                                 .from = u->x + (slices ? skipped : 0),
+                                 .from = u->x + (is_slice ? skipped : 0),
                                  .to = u->y,
                                  .from_features = of_x,
                                  .to_features = of_y};
@@ -155,12 +155,12 @@ static void finish_moved(const sources *s, cuda_unit *u) {
     u->range_gradient = (cuda_range_task){
         .features = features,
         .from = u->dy,
-        .to = dx + (slices && adds ? skipped : 0),
+        .to = dx + (is_slice && adds ? skipped : 0),
         .from_features = whole_features(p, units_gradient_place(&p->units, unit).unit),
         .to_features = whole_features(p, units_gradient_place(&p->units, l->source.unit).unit),
         .adds = adds,
-        .clears = slices && !adds,
-        .first = slices && !adds ? l->part.feature : 0};
+        .clears = is_slice && !adds,
+        .first = is_slice && !adds ? l->part.feature : 0};
 }
 
 static void finish_unit(const sources *s, cuda_unit *u) {

@@ -329,6 +329,10 @@ static const model_case models[] = {
          "flatten, linear: {out: 8}, add: {with: l}, conv: {from: conv3, out: 2, kernel: 3, "
          "padding: 1}, flatten, linear: {out: 8, name: m}, concat: {with: [fc2, l, add1]}, relu, "
          "linear: {out: 10}]"},
+    {.name = "a slice below which nothing is trained",
+     .input = "[3, 5, 4]",
+     .layers = "[max_pool: {size: 2}, slice: {channels: [0, 3]}, concat: {with: pool1}, slice: "
+               "{channels: [2, 5]}, flatten, linear: {out: 10}]"},
     {.name = "lenet", .path = "experiments/models/lenet.yaml", .large = true},
     {.name = "lenet-bn", .path = "experiments/models/lenet-bn.yaml", .large = true},
     {.name = "mnist-lenet", .path = "experiments/models/mnist-lenet.yaml", .large = true},

@@ -215,7 +215,7 @@ static void place_gradients(const placement *p, const lifetimes *t, arena *a) {
         const value_range at = units_gradient_place(&p->list, i);
         unit *u = &p->units[i];
         const place whole = at.unit == UNIT_INPUT ? p->input_gradient : p->units[at.unit].dy;
-        if (at.unit != i) u->dy = part_of(p, whole, at, u->layers.y);
+        if (at.unit != i && whole.size.channels > 0) u->dy = part_of(p, whole, at, u->layers.y);
     }
     for (int i = 0; i < p->list.count; i++) {
         unit *u = &p->units[i];

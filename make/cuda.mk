@@ -41,7 +41,7 @@ CUDA_OPEN  = $(addprefix lib/compute/cuda/device/,cublas_opened.c $(if $(filter 
 NCCL_C     = lib/compute/cuda/comm/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/kernels/*.cu lib/compute/cuda/kernels/*/*.cu)
 CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
-             $(addprefix lib/compute/,program.c $(addprefix plan/,lifetimes.c step_plan.c units.c))
+             $(addprefix lib/compute/,program.c $(addprefix plan/,lifetimes.c step_plan.c units.c within.c))
 # In MODE=races accesses of the backend and of the emulated libraries are watched, and those of
 # their test (tests/emulation/races.h).
 RACES_TEST := tests/emulation/races/test_races.cc

@@ -96,7 +96,8 @@
         .prefix = "lrn",                                                                           \
         .numbers = {{.key = "alpha", AT(alpha), .otherwise = 1e-4, .high = 1000},                  \
                     {.key = "k", AT(k), .otherwise = 1, .low = 1e-5, .high = 1000}},               \
-        .torch = "nn.LocalResponseNorm")
+        .torch = "nn.LocalResponseNorm")                                                           \
+    ROW(to, SHUFFLE, shuffle, shuffle, .role = ROLE_UNFUSED, .torch = "Shuffle")
 
 #define LAYERS(ROW, to)                                                                         \
     ROW(to, CONV, conv, conv, .role = ROLE_ANCHOR, .tensors = TENSORS_PRODUCT,                  \
@@ -115,6 +116,8 @@
         .onnx = "LogSoftmax")                                                                   \
     ROW(to, ADD, add, second, .role = ROLE_SUM, .has_second = true, .torch = "Add",             \
         .formula = "a + b", .onnx = "Add")                                                      \
+    ROW(to, CONCAT, concat, concat, .role = ROLE_CONCAT, .torch = "Concat", .onnx = "Concat")   \
+    ROW(to, SLICE, slice, slice, .role = ROLE_SLICE, .torch = "Slice")                          \
     UNFUSED_LAYERS(ROW, to)
 
 #define LAYER_KIND(to, KIND, ...) LAYER_##KIND,
@@ -156,6 +159,8 @@ typedef enum layer_role {
     ROLE_SCALE,  // with the anchor of the logits, else unfused
     ROLE_SUM,    // of two inputs
     ROLE_VIEW, // the same values: as another shape; or the logits, whose log-softmax the loss takes
+    ROLE_CONCAT, // the channels of its inputs, one input after another
+    ROLE_SLICE,  // a range of the channels
     ROLE_UNFUSED,
 } layer_role;
 

@@ -43,15 +43,18 @@ typedef struct layer {
     int number;                  // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
     int with_skip; // has_second: likewise, of its second input: see layer_second_source
-    bool gated;    // the second input has one position, whose values count at all of them
-    bool flat;     // the output is a vector of features, not an image
+    int others;    // concat: inputs after the first
+    const int *other_skips; // [others]: likewise; the model's
+    bool gated;             // the second input has one position, whose values count at all of them
+    bool flat;              // the output is a vector of features, not an image
     shape in, out;
     // Conv, pools; adaptive: 0. Zero padding: pads are those in front. Upsampling: strides are the
     // copies.
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
-    int pad_c;  // zero padding: channels in front
-    int groups; // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
-                // likewise, that are normalised apart
+    int pad_c;   // zero padding: channels in front
+    int groups;  // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
+                 // likewise, that are normalised apart; shuffle: that are mixed
+    int channel; // slice: its first one, of the input's
     bool leaves_out_pad;   // avg pool: padding does not count in a mean
     bool has_bias;         // conv, linear: their option, see layer_biases
     double eps, momentum;  // batch norm; eps: other norms, too
@@ -112,14 +115,28 @@ static inline int program_logits(const program *p) {
     return p->count - 1 - (p->layers[p->count - 1].kind == LAYER_LOG_SOFTMAX);
 }
 
+// Return the number of the layer's inputs, and where input `number` of layer i comes from.
+static inline int layer_inputs(const layer *l) {
+    return 1 + layer_has_second(l) + l->others;
+}
+static inline int layer_input_source(const program *p, int i, int number) {
+    const layer *l = &p->layers[i];
+    if (number == 0) return layer_source(p, i);
+    return layer_has_second(l) ? layer_second_source(p, i) : i - 1 - l->other_skips[number - 1];
+}
+
+// Returns the shape of the value with that index; -1: of the program's input.
+static inline shape program_value(const program *p, int index) {
+    return index < 0 ? p->input : p->layers[index].out;
+}
+
 // Returns true if a pipeline stage can begin with layer `at`: the anchor of a unit, and the output
 // of the layer before it is the only earlier value that it or later layers read.
 static inline bool program_can_cut(const program *p, int at) {
     if (layer_traits_of(&p->layers[at])->role != ROLE_ANCHOR) return false;
     for (int i = at; i < p->count; i++)
-        if (layer_source(p, i) < at - 1 ||
-            (layer_has_second(&p->layers[i]) && layer_second_source(p, i) < at - 1))
-            return false;
+        for (int k = 0; k < layer_inputs(&p->layers[i]); k++)
+            if (layer_input_source(p, i, k) < at - 1) return false;
     return true;
 }
 
@@ -141,6 +158,11 @@ static inline size_t shape_size(shape s) {
 
 static inline int layer_groups(const layer *l) {
     return l->groups > 1 ? l->groups : 1;
+}
+
+// Returns which channel of its input is channel c of a shuffle: its groups take turns.
+HOST_DEVICE static inline int shuffled_channel(int channels, int groups, int c) {
+    return c % groups * (channels / groups) + c / groups;
 }
 
 // Returns a convolution like each of those that make up `l`: of its first channels, without groups.

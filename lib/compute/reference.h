@@ -25,7 +25,10 @@
 typedef struct reference_task {
     const layer *l;
     int samples;
-    const double *x, *second;    // second: the other input, if it has one
+    const double *x, *second; // second: the other input, if it has one
+    // Concat, which takes one input at a time: the channels of x, and which of the output the first
+    // of them is. Slice: the other way round.
+    int channels, channel;
     const double *weight, *bias; // bias: may be NULL, like dbias, if the layer has none
     double *y;
     double *kept; // training: what forward leaves for backward; NULL: inference

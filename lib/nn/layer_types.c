@@ -240,14 +240,19 @@ static status read_eps(builder *b, reading *r) {
     return STATUS_OK;
 }
 
-static status read_group_norm(builder *b, reading *r) {
+// A number of groups of equally many channels.
+static status read_divisor(builder *b, reading *r) {
     layer *l = r->l;
-    status rc = STATUS_OK;
-    TRY(read_count(b, r, "groups", &l->groups));
-    if (l->in.channels % l->groups)
-        return yaml_error(layer_option(r, "groups"), b->err,
-                          "'groups': %d does not divide the %d channels of layer '%s'", l->groups,
-                          l->in.channels, l->name);
+    const status rc = read_count(b, r, "groups", &l->groups);
+    if (rc != STATUS_OK || l->in.channels % l->groups == 0) return rc;
+    return yaml_error(layer_option(r, "groups"), b->err,
+                      "'groups': %d does not divide the %d channels of layer '%s'", l->groups,
+                      l->in.channels, l->name);
+}
+
+static status read_group_norm(builder *b, reading *r) {
+    status rc;
+    TRY(read_divisor(b, r));
     TRY(read_eps(b, r));
 out:
     return rc;
@@ -469,6 +474,95 @@ static status read_second(builder *b, reading *r) {
     return STATUS_OK;
 }
 
+// ---- Ranges of channels ----
+
+static bool fits_beside(const reading *r, shape other, bool flat) {
+    const layer *l = r->l;
+    return l->in.height == other.height && l->in.width == other.width && l->flat == flat;
+}
+
+// Adds the value that `node` names to the inputs. `skips` has room for it.
+static status read_beside(builder *b, reading *r, const yaml_node *node, int *skips) {
+    layer *l = r->l;
+    int at;
+    status rc = layer_find(b, node, "with", &at);
+    if (rc != STATUS_OK) return rc;
+    const shape other = layer_shape(b, at);
+    const bool flat = at != INPUT_LAYER && b->m->program.layers[at].flat;
+    if (!fits_beside(r, other, flat))
+        return yaml_error(
+            node, b->err,
+            "layer '%s' cannot join [%d, %d, %d] of '%s'%s to [%d, %d, %d] of '%s'%s: "
+            "only the channels may differ",
+            l->name, other.channels, other.height, other.width, layer_name(b, at),
+            flat ? ", after flatten," : "", l->in.channels, l->in.height, l->in.width,
+            layer_name(b, layer_source(&b->m->program, l->number)),
+            l->flat ? ", after flatten" : "");
+    if (other.channels > MAX_FEATURES - l->out.channels)
+        return yaml_error(node, b->err, "the output of layer '%s' has more than %d values", l->name,
+                          MAX_FEATURES);
+    l->out.channels += other.channels;
+    skips[l->others++] = l->number - 1 - at;
+    return STATUS_OK;
+}
+
+// One name, or a list of them.
+static status read_concat(builder *b, reading *r) {
+    const yaml_node *with = layer_option(r, "with");
+    const bool list = with && with->kind == YAML_SEQUENCE;
+    const size_t count = !with ? 0 : list ? with->count : 1;
+    yaml_node *names;
+    status rc = STATUS_OK;
+    if (count == 0)
+        return yaml_error(with ? with : r->place, b->err,
+                          "'with' is missing: the layers whose channels follow, as a list");
+    b->joined += (int)(count <= MAX_JOINED ? count : MAX_JOINED + 1);
+    if (b->joined > MAX_JOINED)
+        return yaml_error(with, b->err, "the 'concat' layers of a model may have at most %d inputs",
+                          MAX_JOINED);
+    int *skips = memory_new(count, sizeof *skips);
+    r->l->other_skips = skips;
+    names = yaml_new(YAML_SEQUENCE);
+    names->flow = true;
+    yaml_put(r->written, "with", names);
+    for (size_t i = 0; i < count; i++) {
+        TRY(read_beside(b, r, list ? with->items[i] : with, skips));
+        yaml_append(names, yaml_new_string(layer_name(
+                               b, layer_input_source(&b->m->program, r->l->number, (int)i + 1))));
+    }
+out:
+    return rc;
+}
+
+static status read_slice(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "channels");
+    layer *l = r->l;
+    int64_t ends[2];
+    if (!node) return yaml_error(r->place, b->err, "'channels' is missing: [first, end]");
+    if (node->kind != YAML_SEQUENCE || node->count != 2)
+        return yaml_error(node, b->err, "'channels': expected [first, end], as in x[:, first:end]");
+    yaml_node *written = yaml_new(YAML_SEQUENCE);
+    written->flow = true;
+    yaml_put(r->written, "channels", written);
+    for (int i = 0; i < 2; i++) {
+        const int64_t low = i == 0 ? 0 : ends[0] + 1, high = l->in.channels - 1 + i;
+        const status rc = yaml_integer(node->items[i], "channels", low, high, &ends[i], b->err);
+        if (rc != STATUS_OK) return rc;
+        yaml_append(written, yaml_new_integer(ends[i]));
+    }
+    l->channel = (int)ends[0];
+    l->out.channels = (int)(ends[1] - ends[0]);
+    return STATUS_OK;
+}
+
+static status read_shuffle(builder *b, reading *r) {
+    status rc;
+    TRY(need_image(b, r));
+    rc = read_divisor(b, r);
+out:
+    return rc;
+}
+
 static status read_plain(builder *b, reading *r) {
     (void)b;
     (void)r;
@@ -529,6 +623,9 @@ out:
 #define OPTIONS_stochastic_depth {"mode"}, read_stochastic_depth
 #define OPTIONS_scale            {"factor"}, read_scale
 #define OPTIONS_second           {"with"}, read_second
+#define OPTIONS_concat           {"with"}, read_concat
+#define OPTIONS_slice            {"channels"}, read_slice
+#define OPTIONS_shuffle          {"groups"}, read_shuffle
 
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},

@@ -12,6 +12,7 @@ enum {
     MAX_FEATURES = 1 << 24, // of one activation
     MAX_WINDOW = 1 << 12,   // kernel, stride, padding
     MAX_PARAMETERS = 1 << 29,
+    MAX_JOINED = 4096, // inputs after the first of all concat layers together
 };
 
 enum { INPUT_LAYER = -1 }; // the network's input, among the indices of layers
@@ -23,6 +24,7 @@ typedef struct builder {
     int source; // the layer whose output the next layer reads, unless it says otherwise; or
                 // INPUT_LAYER
     int counted[LAYER_KINDS];
+    int joined;         // see MAX_JOINED
     yaml_node *written; // the layers of the description
     error *err;
 } builder;

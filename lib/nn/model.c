@@ -274,8 +274,8 @@ static status check_readers(const builder *b, const yaml_node *list) {
     bool *has_reader = memory_new((size_t)p->count + 1, sizeof *has_reader);
     status rc = STATUS_OK;
     for (int i = 0; i < p->count; i++) {
-        has_reader[layer_source(p, i) + 1] = true;
-        if (layer_has_second(&p->layers[i])) has_reader[layer_second_source(p, i) + 1] = true;
+        for (int k = 0; k < layer_inputs(&p->layers[i]); k++)
+            has_reader[layer_input_source(p, i, k) + 1] = true;
     }
     for (int v = 0; v < p->count && rc == STATUS_OK; v++)
         if (!has_reader[v])
@@ -403,6 +403,7 @@ status model_read(model *m, const char *path, error *err) {
 }
 
 void model_release(model *m) {
+    for (int i = 0; i < m->program.count; i++) free((int *)m->program.layers[i].other_skips);
     free(m->program.layers);
     free(m->tensors);
     yaml_free(m->description);

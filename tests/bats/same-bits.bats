@@ -245,6 +245,21 @@ END
     same_isa e.yaml "$data/394/train.st.zst"
 }
 
+@test "concats, slices and shuffles of channels" {
+    local world
+    write_experiment e.yaml "model=$ROOT/tests/fixtures/channels.yaml" epochs=1
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
+    for world in 2 4; do
+        replicas_agree e.yaml "$data/394/train.st.zst" "$world"
+    done
+    # A stage can begin with the layer `middle`, and with the last one.
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 2
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 3
+    export LOCKSTEP_ISA=v3
+    same_isa e.yaml "$data/394/train.st.zst"
+}
+
 # Momentum of a frozen tensor stays in the state; a stage updates its own tensors.
 @test "tensors with their own initial values, rates and epochs of training" {
     local stop plain settings='tensors={conv1.weight: {init: whiten, trained_epochs: 0}, "bn*.bias": {lr_factor: 4, weight_decay: 0.01},

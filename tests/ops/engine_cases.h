@@ -25,6 +25,9 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
     [LAYER_SCALE] = "factor: 0.5",
     [LAYER_GROUP_NORM] = "groups: 2",
     [LAYER_LOCAL_RESPONSE_NORM] = "size: 4, alpha: 0.5",
+    [LAYER_CONCAT] = "with: input",
+    [LAYER_SLICE] = "channels: [0, 2]",
+    [LAYER_SHUFFLE] = "groups: 2",
 };
 
 enum { EXAMPLE_BYTES = 300 };
@@ -55,6 +58,7 @@ FOR_SOME_TESTS refused_values refused_options[] = {
     {"bias", {"1"}},
     {"ceil_mode", {"1"}},
     {"count_include_pad", {"1"}},
+    {"channels", {"[-1, 2]", "[2, 2]", "[0, 5]"}},
     {"eps", {"0", "-1e-5", "1.0001"}},
     {"factor", {"0", "1e39", "-1e39"}},
     {"groups", {"0", "3", "16777217"}},
@@ -420,6 +424,74 @@ FOR_SOME_TESTS model_case models[] = {
                "{from: h, with: f, name: m}, multiply: {from: input, with: input}, conv: {out: 5, "
                "kernel: 2}, multiply: {with: f}, add: {with: m}, max_pool: {size: 2}, flatten, "
                "linear: {out: 10}]"},
+    {.name = "branches side by side",
+     .input = "[3, 8, 7]",
+     .layers =
+         "[conv: {out: 6, kernel: 3, padding: 1}, relu: {name: x}, conv: {out: 5, kernel: 1}, "
+         "batch_norm, relu: {name: a}, conv: {from: x, out: 16, kernel: 3, padding: 1}, "
+         "batch_norm, relu: {name: b}, conv: {from: x, out: 4, kernel: 5, padding: 2}, gelu: "
+         "{name: c}, max_pool: {from: x, size: 3, stride: 1, padding: 1}, conv: {out: 3, kernel: "
+         "1}, concat: {from: a, with: [b, c, conv5]}, max_pool: {size: 2}, conv: {out: 4, kernel: "
+         "3, padding: 1}, relu, flatten, linear: {out: 10}]"},
+    {.name = "blocks of concats of concats",
+     .input = "[3, 8, 8]",
+     .layers =
+         "[conv: {name: x, out: 6, kernel: 3, padding: 1, bias: false}, batch_norm, relu, conv: "
+         "{out: 8, kernel: 1, bias: false}, batch_norm, relu, conv: {out: 5, kernel: 3, padding: "
+         "1}, concat: {name: y, with: x}, batch_norm, relu, conv: {out: 17, kernel: 1}, "
+         "batch_norm, relu, conv: {out: 5, kernel: 3, padding: 1}, concat: {name: z, with: [y]}, "
+         "batch_norm, relu, conv: {out: 16, kernel: 3, padding: 1}, concat: {with: z}, "
+         "batch_norm, relu, conv: {out: 7, kernel: 1}, avg_pool: {size: 2}, batch_norm, relu, "
+         "global_avg_pool, flatten, linear: {out: 10}]"},
+    {.name = "halves of the channels, shuffled",
+     .input = "[2, 7, 6]",
+     .layers =
+         "[conv: {out: 8, kernel: 3, padding: 1}, batch_norm, relu: {name: x}, slice: {name: a, "
+         "channels: [0, 4]}, slice: {from: x, channels: [4, 8]}, conv: {out: 4, kernel: 1}, relu, "
+         "conv: {out: 4, kernel: 3, padding: 1, groups: 4}, batch_norm, relu: {name: b}, concat: "
+         "{from: a, with: [b]}, shuffle: {groups: 2}, max_pool: {size: 2}, slice: {channels: [1, "
+         "7]}, shuffle: {groups: 3}, conv: {out: 4, kernel: 1}, flatten, linear: {out: 10}]"},
+    {.name = "slices that overlap, leave channels out, or are read again",
+     .input = "[4, 6, 5]",
+     .layers =
+         "[slice: {name: i, channels: [1, 4]}, conv: {name: x, out: 6, kernel: 3, padding: 1}, "
+         "slice: {name: a, channels: [0, 4]}, slice: {from: x, name: b, channels: [2, 5]}, "
+         "batch_norm: {from: a, name: n}, conv: {from: b, out: 3, kernel: 3, padding: 1}, add: "
+         "{with: b}, concat: {with: [n, i, a, input]}, conv: {out: 5, kernel: 5, padding: 2, name: "
+         "y}, slice: {name: c, channels: [3, 5]}, relu, slice: {from: y, channels: [0, 3], name: "
+         "d}, slice: {from: d, channels: [1, 3], name: e}, add: {with: relu1}, concat: {with: [c, "
+         "e, d]}, flatten, linear: {out: 10}]"},
+    {.name = "concats of a value with itself, and of values that others read",
+     .input = "[2, 6, 6]",
+     .layers =
+         "[concat: {name: i, with: [input, input]}, conv: {name: x, out: 4, kernel: 3, padding: "
+         "1}, relu: {name: r}, concat: {with: r, name: c}, conv: {from: r, out: 3, kernel: 5, "
+         "padding: 2}, conv: {from: c, out: 3, kernel: 3, padding: 2}, conv: {out: 3, kernel: 3}, "
+         "add: {with: conv2}, concat: {with: [r, c, i], name: d}, conv: {from: r, out: 2, kernel: "
+         "1, name: l}, concat: {from: d, with: l}, dropout: {p: 0.25}, concat: {with: d}, relu, "
+         "batch_norm, flatten, linear: {out: 10}]"},
+    {.name = "concats and slices of features",
+     .input = "[2, 5, 6]",
+     .layers =
+         "[conv: {name: x, out: 4, kernel: 3, padding: 1}, conv: {out: 3, kernel: 5, padding: 2}, "
+         "relu: {name: y}, concat: {with: x, name: z}, flatten: {name: f}, conv: {from: x, out: 2, "
+         "kernel: 3, padding: 1}, relu, flatten: {name: g}, slice: {from: f, channels: [7, 100], "
+         "name: s}, linear: {out: 12}, relu: {name: h}, concat: {with: [g, s, f]}, batch_norm, "
+         "linear: {out: 9}, slice: {from: h, channels: [3, 12], name: t}, add: {with: fc2}, "
+         "concat: {with: [h]}, slice: {channels: [5, 21]}, linear: {out: 10}]"},
+    {.name = "a concat read as an image and as features",
+     .input = "[3, 4, 5]",
+     .layers =
+         "[conv: {name: x, out: 4, kernel: 2, padding: 1}, relu: {name: r}, conv: {out: 3, kernel: "
+         "5, padding: 2}, concat: {with: r, name: c}, flatten, linear: {out: 8, name: l}, conv: "
+         "{from: r, out: 5, kernel: 3, padding: 1, groups: 1}, slice: {channels: [0, 2], name: s}, "
+         "flatten, linear: {out: 8}, add: {with: l}, conv: {from: conv3, out: 2, kernel: 3, "
+         "padding: 1}, flatten, linear: {out: 8, name: m}, concat: {with: [fc2, l, add1]}, relu, "
+         "linear: {out: 10}]"},
+    {.name = "a slice below which nothing is trained",
+     .input = "[3, 5, 4]",
+     .layers = "[max_pool: {size: 2}, slice: {channels: [0, 3]}, concat: {with: pool1}, slice: "
+               "{channels: [2, 5]}, flatten, linear: {out: 10}]"},
     {.name = "lenet", .path = "experiments/models/lenet.yaml", .large = true},
     {.name = "lenet-bn", .path = "experiments/models/lenet-bn.yaml", .large = true},
     {.name = "mnist-lenet", .path = "experiments/models/mnist-lenet.yaml", .large = true},

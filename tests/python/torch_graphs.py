@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 import safetensors_writer
-from torch_peer import BOUND, FACTOR, Net, exact_and_moved, load, make_layer, read
+from torch_peer import BOUND, FACTOR, Net, exact_and_moved, load, make_layer, others, read
 
 SMALL = 0.1            # a way counts as at least this part of the furthest: that of a bias before a norm is none
 CLOSE = 2e-6           # to a kink, in units of a value's size
@@ -64,7 +64,7 @@ class Graph:
         self.layers.append({kind: dict(options, **{"from": source})})
         text.append({kind: dict(options)})
         module = make_layer(kind, options, [0] + shape)
-        values = [torch.zeros([2] + shape)] * (2 if "with" in options else 1)
+        values = [torch.zeros([2] + self.shapes[name]) for name in [source] + others(options)]
         with torch.no_grad():
             self.shapes[name] = list(module.eval()(*values).shape[1:])
         self.before = name
@@ -222,6 +222,31 @@ class Graph:
         else:
             self.put(text, "multiply", **{"with": value})
 
+    def beside(self, text):
+        """Earlier values of the same height and width, or vectors, beside the present one."""
+        same = [name for name, shape in self.shapes.items() if shape[1:] == self.shape()[1:]]
+        names = [self.random.choice(same) for _ in range(self.random.choice([1, 1, 2, 3]))]
+        if sum(self.shapes[name][0] for name in names + [self.before]) <= 80:
+            self.put(text, "concat", **{"with": names})
+
+    def some_channels(self, text):
+        channels = self.shape()[0]
+        if channels > 2:
+            first = self.random.randint(0, channels - 2)
+            self.put(text, "slice", channels=[first, self.random.randint(first + 2, channels)])
+
+    def split(self, text):
+        """A layer on one half of the channels, as in ShuffleNet V2."""
+        start, half = self.before, self.shape()[0] // 2
+        if self.shape()[0] % 2 or half < 2:
+            return
+        self.put(text, "slice", channels=[0, half])
+        kept = self.before
+        self.put(text, "slice", **{"channels": [half, 2 * half], "from": start})
+        self.same_conv(text, half)
+        self.put(text, "concat", **{"from": kept, "with": [self.before]})
+        self.put(text, "shuffle", groups=2)
+
     def branch(self, text):
         """A layer that reads an earlier value of the same height and width, and the sum with the present one."""
         end, shape = self.before, self.shape()
@@ -237,7 +262,7 @@ class Graph:
     def image(self, length):
         for _ in range(length):
             parts = [self.any_conv, self.any_conv, self.any_pool, self.even, self.even, self.residual, self.add,
-                     self.branch, self.resize, self.gate]
+                     self.branch, self.resize, self.gate, self.beside, self.some_channels, self.split]
             self.random.choice(parts)(self.text)
         if self.random.random() < 0.3:
             height, width = self.shape()[1:]
@@ -249,7 +274,7 @@ class Graph:
             if self.random.random() < 0.5:
                 self.linear(self.random.randint(3, 40))
             else:
-                self.random.choice([self.even, self.add])(self.text)
+                self.random.choice([self.even, self.add, self.beside, self.some_channels])(self.text)
         self.linear(self.classes)
         if self.random.random() < 0.3:
             self.put(self.text, "scale", factor=self.random.choice([0.125, -2.0, 3.0]))

@@ -64,6 +64,12 @@ def read(path):
             for name, (dtype, shape, values) in tensors.items() if dtype in DTYPES}, metadata
 
 
+def others(options):
+    """The names of a layer's inputs after the first."""
+    names = options.get("with", [])
+    return names if isinstance(names, list) else [names]
+
+
 class Net(nn.Module):
     """The layers of a model description, under the same names."""
 
@@ -74,7 +80,7 @@ class Net(nn.Module):
         before = "input"
         for entry in description["layers"]:
             (kind, options), = entry.items()
-            inputs = [options.get("from", before)] + ([options["with"]] if "with" in options else [])
+            inputs = [options.get("from", before)] + others(options)
             module = make_layer(kind, options, values[inputs[0]].shape).eval()
             before = options["name"]
             self.put(before, module)
@@ -109,16 +115,21 @@ class Scale(nn.Module):
         return self.factor * x
 
 
-class Second(nn.Module):
-    """A function of two inputs; a vector of features counts at all positions of an image."""
+class Function(nn.Module):
+    """A function of its inputs; a vector of features counts at all positions of an image."""
 
     def __init__(self, function):
         super().__init__()
         self.function = function
 
-    def forward(self, a, b):
-        wide = max(a.dim(), b.dim())
-        return self.function(*[x.reshape(x.shape + (1,) * (wide - x.dim())) for x in (a, b)])
+    def forward(self, *values):
+        wide = max(x.dim() for x in values)
+        return self.function(*[x.reshape(x.shape + (1,) * (wide - x.dim())) for x in values])
+
+
+def shuffle(x, groups):
+    """nn.ChannelShuffle, which has no gradient in PyTorch 1.13."""
+    return x.reshape(len(x), groups, -1, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
 
 
 class StochasticDepth(nn.Module):
@@ -161,8 +172,14 @@ def make_layer(kind, o, shape):
         return nn.LogSoftmax(dim=1)
     if kind == "scale":
         return Scale(o["factor"])
+    if kind == "concat":
+        return Function(lambda *values: torch.cat(values, 1))
+    if kind == "slice":
+        return Function(lambda x: x[:, slice(*o["channels"])])
+    if kind == "shuffle":
+        return Function(lambda x: shuffle(x, o["groups"]))
     if "with" in o:
-        return Second(getattr(torch, kind))
+        return Function(getattr(torch, kind))
     word = kind.replace("_", "")
     keys = OTHER_KEYS if "stride" in o else {}
     options = {keys.get(key, key): tuple(value) if isinstance(value, list) else value

@@ -42,12 +42,12 @@ static void expect(const char *words, const char *const *known, size_t count, co
 static void other_functions_are_no_slips(void **state) {
     (void)state;
     expect("selu SELU prelu PReLU rrelu crelu glu Softsign softmax Softmax2d gelu_new "
-           "dropout1d alpha_dropout drop_path dropblock "
+           "dropout1d alpha_dropout dropblock "
            "adaptive_max_pool global_max_pool lp_pool min_pool "
            "max_unpool MaxPool3d conv1d Conv3d conv_transpose ConvTranspose2d deconv "
-           "rms_norm batch_renorm BatchNorm3d weight_norm concat cat lstm gru "
+           "rms_norm batch_renorm BatchNorm3d weight_norm denseblock Inception lstm gru "
            "attention embedding bilinear sub relu2 reglu linear2 conv4d "
-           "MaxPooling1D GlobalAveragePooling3D maxpool2 skip_concat",
+           "MaxPooling1D GlobalAveragePooling3D maxpool2",
            layers, COUNT(layers), NULL);
     expect("adamax Adamax radam nadam rmsprop RMSprop adadelta adagrad lion lamb lars adams adamp "
            "adafactor lookahead sgdw sgdm2 adamw2 nadamw",
@@ -69,6 +69,9 @@ static void slips_get_an_answer(void **state) {
     expect("Dropout2d nn.Dropout2d spatial_dropout2d", layers, COUNT(layers), "dropout2d");
     expect("batchnorm batch-norm btach_norm BatchNorm2d batch_nrm", layers, COUNT(layers),
            "batch_norm");
+    expect("Concat cat Concatenate skip_concat", layers, COUNT(layers), "concat");
+    expect("ChannelShuffle shufle", layers, COUNT(layers), "shuffle");
+    expect("split chunk slce", layers, COUNT(layers), "slice");
     expect("convv cnov Conv2d", layers, COUNT(layers), "conv");
     expect("adma Adam adamm", optimizers, COUNT(optimizers), "adam");
     expect("AdamW admaw", optimizers, COUNT(optimizers), "adamw");

@@ -249,6 +249,39 @@ static void layers_name_their_inputs(void **state) {
     model_release(&m);
 }
 
+static void concats_list_their_inputs(void **state) {
+    (void)state;
+    model m, again;
+    yaml_node *root = NULL;
+    error err = {0};
+    must_load(HEAD "- conv: {out: 4, kernel: 3, padding: 1}\n"
+                   "- concat: {with: input}\n"
+                   "- slice: {channels: [1, 6]}\n"
+                   "- concat: {from: conv1, with: [concat1, input, conv1, slice1]}\n"
+                   "- shuffle: {groups: 23}\n- flatten\n- linear: {out: 2}\n",
+              &m);
+    const program *p = &m.program;
+    const int sources[] = {0, 1, -1, 0, 2};
+    assert_int_equal(p->layers[1].out.channels, 7);
+    assert_int_equal(p->layers[2].out.channels, 5);
+    assert_int_equal(layer_inputs(&p->layers[3]), 5);
+    for (int k = 0; k < 5; k++) assert_int_equal(layer_input_source(p, 3, k), sources[k]);
+    assert_int_equal(p->layers[3].out.channels, 4 + 7 + 3 + 4 + 5);
+    assert_non_null(strstr(m.canonical,
+                           "{\"concat\":{\"name\":\"concat1\",\"with\":[\"input\"]}},"
+                           "{\"slice\":{\"channels\":[1,6],\"name\":\"slice1\"}},"
+                           "{\"concat\":{\"from\":\"conv1\",\"name\":\"concat2\",\"with\":["
+                           "\"concat1\",\"input\",\"conv1\",\"slice1\"]}},"
+                           "{\"shuffle\":{\"groups\":23,\"name\":\"shuffle1\"}}"));
+    if (yaml_read_text(m.canonical, strlen(m.canonical), "m", &root, &err) != STATUS_OK ||
+        model_from_yaml(&again, root, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(again.canonical, m.canonical);
+    yaml_free(root);
+    model_release(&again);
+    model_release(&m);
+}
+
 // A stage takes one value from the stage before it.
 static void stages_begin_outside_of_blocks(void **state) {
     (void)state;
@@ -334,6 +367,27 @@ static void refuses_bad_graphs(void **state) {
     refuses(HEAD "- relu\n- conv: {out: 4, kernel: 3}\n- add: {with: relu1}\n",
             "m.yaml:7:3: layer 'add1' cannot add [4, 30, 30] of 'conv1' and [3, 32, 32] of "
             "'relu1': their shapes differ");
+    refuses(HEAD "- relu\n- concat\n",
+            "m.yaml:6:3: 'with' is missing: the layers whose channels follow, as a list");
+    refuses(HEAD "- relu\n- concat: {with: []}\n",
+            "m.yaml:6:18: 'with' is missing: the layers whose channels follow, as a list");
+    refuses(HEAD "- relu\n- concat: {with: [input, rel]}\n",
+            "m.yaml:6:26: 'with': no earlier layer is named 'rel'");
+    refuses(HEAD "- relu\n- conv: {out: 4, kernel: 3}\n- concat: {with: [conv1, relu1]}\n",
+            "m.yaml:7:26: layer 'concat1' cannot join [3, 32, 32] of 'relu1' to [4, 30, 30] of "
+            "'conv1': only the channels may differ");
+    refuses(HEAD "- conv: {out: 4, kernel: 32}\n- flatten\n- concat: {with: conv1}\n",
+            "m.yaml:7:18: layer 'concat1' cannot join [4, 1, 1] of 'conv1' to [4, 1, 1] of "
+            "'flatten1', after flatten: only the channels may differ");
+    refuses(HEAD "- slice\n", "m.yaml:5:3: 'channels' is missing: [first, end]");
+    refuses(HEAD "- slice: {channels: 2}\n",
+            "m.yaml:5:21: 'channels': expected [first, end], as in x[:, first:end]");
+    refuses(HEAD "- slice: {channels: [1, 4]}\n",
+            "m.yaml:5:25: 'channels': expected an integer between 2 and 3, got '4'");
+    refuses(HEAD "- shuffle: {groups: 2}\n",
+            "m.yaml:5:21: 'groups': 2 does not divide the 3 channels of layer 'shuffle1'");
+    refuses(HEAD "- flatten\n- shuffle: {groups: 2}\n",
+            "m.yaml:6:3: layer 'shuffle1' needs an image, but comes after flatten");
     refuses(HEAD "- residual: {body: [conv: {out: 4, kernel: 1}]}\n",
             "m.yaml:5:3: layer 'add1' cannot add [4, 32, 32] of 'conv1' and [3, 32, 32] of "
             "'input': their shapes differ");
@@ -464,6 +518,13 @@ static void refuses_models_beyond_the_limits(void **state) {
     char *text = malloc(20000), *p = text + sprintf(text, "%s", HEAD);
     for (int i = 0; i < 1001; i++) p += sprintf(p, "- relu\n");
     refuses(text, "m.yaml:1005:3: a model may have at most 1000 layers");
+    p = text + sprintf(text, "%s- concat: {with: [input", HEAD);
+    for (int i = 0; i < 4096; i++) p += sprintf(p, ",a");
+    (void)sprintf(p, "]}\n");
+    refuses(text, "m.yaml:5:18: the 'concat' layers of a model may have at most 4096 inputs");
+    p = text + sprintf(text, "%s- concat: {with: input}\n", HEAD);
+    for (int i = 1; i < 20; i++) p += sprintf(p, "- concat: {with: concat%d}\n", i);
+    refuses(text, "m.yaml:17:3: the output of layer 'concat13' has more than 16777216 values");
     free(text);
 }
 
@@ -688,6 +749,7 @@ int main(void) {
         cmocka_unit_test(the_description_reads_back_the_same),
         cmocka_unit_test(a_residual_block_is_its_layers_and_a_sum),
         cmocka_unit_test(layers_name_their_inputs),
+        cmocka_unit_test(concats_list_their_inputs),
         cmocka_unit_test(stages_begin_outside_of_blocks),
         cmocka_unit_test(refuses_bad_layers),
         cmocka_unit_test(refuses_bad_graphs),

@@ -254,7 +254,8 @@ static void try_option(const layer_type *type, const char *key, const char *valu
     error err = {0};
     int used = snprintf(given, sizeof given, "%s: %s", key, value);
     while (example) {
-        const int length = (int)strcspn(example, ",");
+        const bool list = strcspn(example, "[") < strcspn(example, ",");
+        const int length = (int)(list ? strcspn(example, "]") + 1 : strcspn(example, ","));
         if (strncmp(example, key, strlen(key)) != 0 || example[strlen(key)] != ':')
             used += snprintf(given + used, sizeof given - (size_t)used, ", %.*s", length, example);
         example = example[length] ? example + length + 2 : NULL;

@@ -110,7 +110,7 @@ typedef struct linear_weight_task {
 // shift), an activation, 2×2 max pooling (then ReLU or none). Here and in other pools a NaN
 // propagates, as in PyTorch, so that it reaches the loss.
 typedef struct epilogue_task {
-    view z;          // output of the layer; epilogue_backward replaces it by its gradient
+    view z;          // output of the layer; epilogue_backward replaces it by its gradient, dz
     view y;          // result
     uint8_t *argmax; // pool: [c][h/2][w/2][16] index of the largest of four, the first of
                      // equals; 4: zeroed by the ReLU
@@ -126,7 +126,8 @@ typedef struct epilogue_task {
     float *dy; // [c][y.height][y.width][16]; after an activation but ReLU, epilogue_backward_sums
                // replaces it by the gradient of batch norm's output, which epilogue_backward then
                // expects
-    size_t plane; // floats from one channel of dy to the next, and bytes of argmax; 0: y's
+    size_t plane;        // floats from one channel of dy to the next, and bytes of argmax; 0: y's
+    bool dz_replaces_dy; // and not z; without pooling
     const float *mean_rest;      // batch norm: what the rounding of `mean` to a float left out
     const float *inv_std;        // likewise of the shard
     float *sum_dy, *sum_dy_xhat; // epilogue_backward_sums: of this group, one per channel

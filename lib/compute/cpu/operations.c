@@ -73,8 +73,27 @@ static void run_anchor_input(const group_work *g, const unit *u) {
         cpu_anchors[l->kind].backward(g, u, input_gradient(g, u));
         return;
     }
-    pass_gradient(g, g->memory + u->z.offset, u->layers->source, u->dx);
-    if (u->layers->sum) pass_gradient(g, g->memory + u->z.offset, u->layers->second, u->second_dx);
+    const float *dz = g->memory + (u->layers->options.on_x ? u->dy.offset : u->z.offset);
+    pass_gradient(g, dz, u->layers->source, u->dx);
+    if (u->layers->sum) pass_gradient(g, dz, u->layers->second, u->second_dx);
+}
+
+static void run_copy(const group_work *g, const unit *u) {
+    const view x = group_view(g, u->x, u->layers->y), y = place_view(u->y, g->memory);
+    g->e->kernels->sum(&x, NULL, &y);
+}
+
+// The gradient of what a slice leaves out is 0.
+static void run_copy_gradient(const group_work *g, const unit *u) {
+    const size_t lanes = (size_t)g->e->kernels->lanes;
+    place dx = u->dx;
+    if (unit_is_slice(u->layers)) {
+        if (!u->layers->source.adds)
+            memset(g->memory + dx.offset, 0, shape_size(dx.size) * lanes * sizeof(float));
+        dx.size = u->layers->y;
+        dx.offset += u->layers->part.feature * lanes;
+    }
+    pass_gradient(g, g->memory + u->dy.offset, u->layers->source, dx);
 }
 
 static void run_anchor_weights(const group_work *g, const unit *u) {
@@ -93,7 +112,8 @@ static epilogue_task epilogue(const group_work *g, const unit *u) {
                        .pool = u->layers->pool,
                        .adds = u->layers->plus,
                        .samples = g->samples,
-                       .dy = g->memory + u->dy.offset};
+                       .dy = g->memory + u->dy.offset,
+                       .dz_replaces_dy = u->layers->options.on_x};
     if (t.adds) t.second = group_view(g, u->second, u->z.size);
     if (!u->layers->norm) return t;
     if (!g->group) {
@@ -291,6 +311,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_EPILOGUE:
     case OP_EPILOGUE_AGAIN: run_epilogue(g, u); break;
     case OP_UNFUSED: unfused_forward(g, u); break;
+    case OP_COPY: run_copy(g, u); break;
     case OP_LOSS: run_loss(g, u); break;
     case OP_EPILOGUE_ACTIVATION: run_epilogue_activation(g, u); break;
     case OP_EPILOGUE_SECOND:
@@ -302,6 +323,7 @@ static void run_operation(const group_work *g, const operation *op) {
     case OP_ANCHOR_WEIGHTS: run_anchor_weights(g, u); break;
     case OP_ANCHOR_INPUT: run_anchor_input(g, u); break;
     case OP_UNFUSED_BACKWARD: unfused_backward(g, u, input_gradient(g, u)); break;
+    case OP_COPY_GRADIENT: run_copy_gradient(g, u); break;
     case OP_ADD_GRADIENT: add_gradient(g, u); break;
     case OP_NORM:
     case OP_NORM_BACKWARD:

@@ -40,8 +40,9 @@ typedef struct unit {
 
 typedef struct placement {
     unit_list list;
-    unit *units;                 // list.count of them
-    int lanes;                   // samples side by side in memory, as in the kernels
+    unit *units;  // list.count of them
+    int *borders; // zero columns around each y, if it lies by itself; first, the input
+    int lanes;    // samples side by side in memory, as in the kernels
     place input, input_gradient; // the gradient only if it is needed
     size_t floats, bytes;        // memory of a group: floats, then bytes for choices
     // A group is finished before the next one begins: all groups of a thread share one memory.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "compute/plan/within.h"
 
 const operation_traits operation_kind_traits[OPERATION_KINDS] = {
     [OP_LOAD] = {.name = "load", .phase = PHASE_LOAD, .cut = CUT_AREAS},
@@ -14,6 +15,7 @@ const operation_traits operation_kind_traits[OPERATION_KINDS] = {
     [OP_NORM] = {.name = "norm", .phase = PHASE_FORWARD, .joins = true},
     [OP_EPILOGUE] = {.name = "epilogue", .phase = PHASE_FORWARD, .cut = CUT_AREAS},
     [OP_UNFUSED] = {.name = "unfused", .phase = PHASE_FORWARD},
+    [OP_COPY] = {.name = "copy", .phase = PHASE_FORWARD},
     [OP_SEND] = {.name = "send", .phase = PHASE_COPY},
     [OP_LOSS] = {.name = "loss", .phase = PHASE_FORWARD},
     [OP_RECEIVE_GRADIENT] = {.name = "receive gradient", .phase = PHASE_COPY},
@@ -34,6 +36,7 @@ const operation_traits operation_kind_traits[OPERATION_KINDS] = {
     [OP_ANCHOR_WEIGHTS] = {.name = "weight gradient", .phase = PHASE_BACKWARD, .cut = CUT_CHANNELS},
     [OP_ANCHOR_INPUT] = {.name = "input gradient", .phase = PHASE_BACKWARD, .cut = CUT_AREAS},
     [OP_UNFUSED_BACKWARD] = {.name = "unfused gradient", .phase = PHASE_BACKWARD},
+    [OP_COPY_GRADIENT] = {.name = "copy gradient", .phase = PHASE_BACKWARD},
     [OP_ADD_GRADIENT] = {.name = "add gradient", .phase = PHASE_BACKWARD, .cut = CUT_AREAS},
     [OP_SEND_GRADIENT] = {.name = "send gradient", .phase = PHASE_COPY},
 };
@@ -155,7 +158,9 @@ static void add_forward(step_plan *plan, int i, bool training) {
         add(plan, OP_UNFUSED, i);
         return;
     }
-    if (!o->in_place) add(plan, OP_ANCHOR, i);
+    if (u->moved && !units_stays(plan->units, i)) add(plan, OP_COPY, i);
+    if (u->moved || u->joined) return;
+    if (!unit_z_is_x(u)) add(plan, OP_ANCHOR, i);
     if (u->norm && training) add_norm(plan, i);
     if (!u->last && !(training ? o->epilogue_with_anchor : o->inference_epilogue_with_anchor))
         add(plan, OP_EPILOGUE, i);
@@ -186,6 +191,14 @@ static bool is_wanted(const demand *d, unit_source source) {
     return source.unit == UNIT_INPUT ? d->options->receives : d->wanted[source.unit];
 }
 
+// Is the gradient of an input of the concat needed? Those are the units before the whole.
+static bool wants_part(const demand *d, int whole) {
+    const int inputs = layer_inputs(d->units->units[whole].joined);
+    for (int i = whole - inputs; i < whole; i++)
+        if (d->wanted[i]) return true;
+    return false;
+}
+
 // Is the gradient of an operand of the unit needed?
 static bool wants_input(const demand *d, const unit_layers *u) {
     return is_wanted(d, u->source) || (unit_has_second(u) && is_wanted(d, u->second));
@@ -197,7 +210,8 @@ static void demand_init(demand *d, const unit_list *units, const engine_options 
     d->wanted = memory_new((size_t)units->count, sizeof *d->wanted);
     for (int i = 0; i < units->count; i++) {
         const unit_layers *u = &units->units[i];
-        d->wanted[i] = wants_input(d, u) || is_trained(d, u->anchor) || is_trained(d, u->norm) ||
+        d->wanted[i] = (u->joined ? wants_part(d, i) : wants_input(d, u)) ||
+                       is_trained(d, u->anchor) || is_trained(d, u->norm) ||
                        is_trained(d, u->unfused);
         if (d->wanted[i] && i < d->lowest) d->lowest = i;
     }
@@ -264,6 +278,12 @@ static void add_backward(step_plan *plan, const demand *d, int i) {
     const bool by_itself = u->anchor || u->unfused; // sums and copies add while they pass it on
     if (!d->wanted[i]) {
         add_statistics(plan, d, i);
+        return;
+    }
+    if (u->joined) return; // its gradient is that of its inputs
+    if (u->moved) {
+        if (u->source.gradient && !units_gradient_stays(plan->units, i))
+            add(plan, OP_COPY_GRADIENT, i);
         return;
     }
     if (u->unfused) {

@@ -28,6 +28,7 @@ typedef enum operation_kind {
     OP_NORM,    // joins: those of the shard, and so scale and shift
     OP_EPILOGUE,
     OP_UNFUSED,
+    OP_COPY,                // x, of a slice or into a concat
     OP_SEND,                // activations or logits, to another engine
     OP_LOSS,                // and the gradient of the logits
     OP_RECEIVE_GRADIENT,    // of what was sent; and its losses, if they have been computed
@@ -42,7 +43,8 @@ typedef enum operation_kind {
     OP_ANCHOR_WEIGHTS,
     OP_ANCHOR_INPUT,
     OP_UNFUSED_BACKWARD,
-    OP_ADD_GRADIENT, // dx of a later reader, to that of an earlier one
+    OP_COPY_GRADIENT, // dy of these, to dx
+    OP_ADD_GRADIENT,  // dx of a later reader, to that of an earlier one
     OP_SEND_GRADIENT,
     OPERATION_KINDS
 } operation_kind;

@@ -14,6 +14,10 @@
 //
 // A layer ends its unit if more than one layer reads its output. If several units read y, its
 // gradient is the sum of their dx, added in the reverse order of the units.
+//
+// A slice is a unit whose y is a range of the channels of x. A concat is a unit for each input,
+// whose y is a range of the concat's, and then one for the whole, which computes nothing. A y may
+// lie *within* another one, as such a range: in place of a copy.
 #ifndef LOCKSTEP_COMPUTE_PLAN_UNITS_H
 #define LOCKSTEP_COMPUTE_PLAN_UNITS_H
 
@@ -22,19 +26,26 @@
 #include "base/error.h"
 #include "compute/program.h"
 
-enum { UNIT_INPUT = -1 }; // the input, among the numbers of units
+enum { UNIT_INPUT = -1, UNIT_NONE = -2 }; // the input, among the numbers of units; and none
 
 // An input of a unit.
 typedef struct unit_source {
-    int unit;      // whose y it is; or UNIT_INPUT
+    int unit;      // whose y it is; or UNIT_INPUT; UNIT_NONE: there is no x
     bool gradient; // its gradient is needed
     bool adds;     // a later unit reads it too: add to the gradient that this one has written
 } unit_source;
+
+// A part of another value, as long as what it is said of.
+typedef struct value_range {
+    int unit;       // whose y, or dy, it is; or UNIT_INPUT; UNIT_NONE: it is no part
+    size_t feature; // where it begins: channels before it · positions
+} value_range;
 
 // How an engine runs a unit, as far as the list of its operations depends on it (step_plan.h).
 // units_init leaves all of them false: then each operation does a single thing.
 typedef struct unit_options {
     bool in_place; // z is x, which nothing else reads, and dx is dz: no OP_ANCHOR, OP_ANCHOR_INPUT
+    bool on_x;     // z is x, which others may read, so that dz replaces dy: no OP_ANCHOR
     bool again;    // y is not kept: OP_EPILOGUE_AGAIN before the weight gradients of its reader
     // Operations that are part of another one:
     bool moments_with_anchor;
@@ -48,6 +59,7 @@ typedef struct unit_options {
 typedef struct unit_layers {
     unit_source source;   // of x
     bool sum;             // z = x + the y of `second`; anchor is NULL
+    bool flattens;        // z is a copy of x, which other layers read as an image
     bool plus;            // the epilogue adds the y of `second`
     unit_source second;   // of these two, and of an unfused layer that has_second
     const layer *anchor;  // conv or linear; NULL: z is a copy of x, or a sum
@@ -55,14 +67,32 @@ typedef struct unit_layers {
     bool relu, pool;      // pool: 2×2
     const layer *smooth;  // an activation but ReLU, the end of an epilogue; NULL: none
     const layer *unfused; // without anchor, norm and z; NULL: none
-    const layer *scale;   // of the logits: z is the product of anchor, scaled; NULL: none
-    bool first;           // no input gradient is needed: x is the input
-    bool last;            // the logits: no epilogue; the loss writes its gradient to z
-    shape x, z, y;        // x: the shape that the unit's first layer reads its input as
-    int norm_index;       // which batch norm, from 0
-    size_t norm_channel;  // channels of the preceding batch norms
+    const layer *moved;   // likewise: a slice, or an input of a concat: y is x; NULL: none
+    const layer *joined;  // likewise, and without x: a whole concat; NULL: none
+    value_range part;     // moved: that slice of its source, or its place in the concat
+    value_range within, gradient_within; // where y and dy lie
+    const layer *scale;  // of the logits: z is the product of anchor, scaled; NULL: none
+    bool first;          // no input gradient is needed: x is the input
+    bool last;           // the logits: no epilogue; the loss writes its gradient to z
+    shape x, z, y;       // x: the shape that the unit's first layer reads its input as
+    int norm_index;      // which batch norm, from 0
+    size_t norm_channel; // channels of the preceding batch norms
     unit_options options;
 } unit_layers;
+
+static inline bool unit_is_slice(const unit_layers *u) {
+    return u->moved && layer_traits_of(u->moved)->role == ROLE_SLICE;
+}
+
+static inline bool unit_z_is_x(const unit_layers *u) {
+    return u->options.in_place || u->options.on_x;
+}
+
+// Can z be x? Nothing computes it, and dz is as large as dy.
+static inline bool unit_can_be_on_x(const unit_layers *u) {
+    return !u->anchor && !u->sum && !u->flattens && !u->pool && !u->unfused && !u->moved &&
+           !u->joined;
+}
 
 static inline bool unit_has_second(const unit_layers *u) {
     return u->sum || u->plus || (u->unfused && layer_has_second(u->unfused));

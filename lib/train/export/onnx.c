@@ -253,13 +253,47 @@ static void put_scale(text *t, const layer *l, const char *in, const char *out) 
     put_simple(t, "Mul", l->name, in, name, out);
 }
 
+// A list of numbers as an input.
+static void put_list(text *t, const char *name, const int64_t *values, int count) {
+    const int64_t dims[] = {count};
+    put_elements(t, name, dims, 1, ELEMENT_INT64, values, (size_t)count * sizeof *values);
+}
+
+static void put_slice(text *t, const layer *l, const char *in, const char *out) {
+    static const char *const names[] = {"first", "end", "axis"};
+    const int64_t values[] = {l->channel, l->channel + l->out.channels, 1};
+    char name[3][NAME_BYTES];
+    for (int k = 0; k < 3; k++) {
+        snprintf(name[k], NAME_BYTES, "%s/%s", l->name, names[k]);
+        put_list(t, name[k], &values[k], 1);
+    }
+    const node n = begin_node(t, "Slice", l->name, in, out);
+    for (int k = 0; k < 3; k++) protobuf_string(t, NODE_INPUT, name[k]);
+    end_node(&n);
+}
+
 // Adds a node that gives `in` the shape `dims`; 0 keeps a dimension.
 static void put_reshape(text *t, const char *name, const char *in, const int64_t *dims, int rank) {
-    const int64_t ranks[] = {rank};
     char shape_name[NAME_BYTES + 8];
     snprintf(shape_name, sizeof shape_name, "%s/shape", name);
-    put_elements(t, shape_name, ranks, 1, ELEMENT_INT64, dims, (size_t)rank * sizeof *dims);
+    put_list(t, shape_name, dims, rank);
     put_simple(t, "Reshape", name, in, shape_name, name);
+}
+
+// The groups become a dimension of their own, which changes places with that of their channels.
+static void put_shuffle(text *t, const layer *l, const char *in, const char *out) {
+    static const int order[] = {0, 2, 1, 3, 4};
+    const int64_t each = l->in.channels / l->groups;
+    const int64_t apart[] = {0, l->groups, each, l->in.height, l->in.width};
+    const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
+    char step[3][NAME_BYTES];
+    for (int k = 0; k < 3; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_reshape(t, step[0], in, apart, 5);
+    const node n = begin_node(t, "Transpose", step[1], step[0], step[1]);
+    put_ints(&n, "perm", order, 5);
+    end_node(&n);
+    put_reshape(t, step[2], step[1], whole, 4);
+    put_simple(t, "Identity", l->name, step[2], NULL, out);
 }
 
 // `count` times the same value.
@@ -447,6 +481,11 @@ static void put_parameters(const node *n, const layer *l) {
     if (layer_biases(l)) put_input(n, l, "bias");
 }
 
+static void finish_concat(const node *n, const layer *l) {
+    (void)l;
+    put_int(n, "axis", 1);
+}
+
 static void finish_conv(const node *n, const layer *l) {
     put_parameters(n, l);
     put_window(n, l);
@@ -495,6 +534,9 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
     [LAYER_LAYER_NORM] = {.several = put_layer_norm},
     [LAYER_LOCAL_RESPONSE_NORM] = {.several = put_local_response_norm},
+    [LAYER_CONCAT] = {.finish = finish_concat},
+    [LAYER_SLICE] = {.several = put_slice},
+    [LAYER_SHUFFLE] = {.several = put_shuffle},
 };
 
 // A layer that drops does nothing here, and has no nodes.
@@ -541,6 +583,10 @@ static void put_layer(text *t, const program *p, int i) {
     if (layer_has_second(l)) name_second(t, p, i, second);
     const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
     if (layer_has_second(l)) protobuf_string(t, NODE_INPUT, second);
+    for (int k = 0; k < l->others; k++) {
+        name_value(p, layer_input_source(p, i, k + 1), in);
+        protobuf_string(t, NODE_INPUT, in);
+    }
     if (kind->finish) kind->finish(&n, l);
     end_node(&n);
 }

@@ -66,6 +66,11 @@ static const char STOCHASTIC_DEPTH[] =
 static const char CLASS_HEAD[] =
     "\n"
     "\n"
+    "class Concat(nn.Module):\n"
+    "    def forward(self, *values):\n"
+    "        return torch.cat(values, 1)\n"
+    "\n"
+    "\n"
     "class Scale(nn.Module):\n"
     "    def __init__(self, factor):\n"
     "        super().__init__()\n"
@@ -80,6 +85,27 @@ static const char CLASS_HEAD[] =
     "\n"
     "    def forward(self, x):\n"
     "        return super().forward(x.movedim(1, -1)).movedim(-1, 1)\n"
+    "\n"
+    "\n"
+    "class Shuffle(nn.Module):\n"
+    "    \"\"\"nn.ChannelShuffle, of which some versions have no gradient.\"\"\"\n"
+    "\n"
+    "    def __init__(self, groups):\n"
+    "        super().__init__()\n"
+    "        self.groups = groups\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        apart = x.reshape(len(x), self.groups, -1, *x.shape[2:])\n"
+    "        return apart.transpose(1, 2).reshape(x.shape)\n"
+    "\n"
+    "\n"
+    "class Slice(nn.Module):\n"
+    "    def __init__(self, first, end):\n"
+    "        super().__init__()\n"
+    "        self.range = slice(first, end)\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        return x[:, self.range]\n"
     "\n"
     "\n"
     "class Network(nn.Module):\n"
@@ -204,6 +230,14 @@ static void put_scale(text *t, const layer *l) {
     put_number(t, "", l->factor);
 }
 
+static void put_shuffle(text *t, const layer *l) {
+    text_format(t, "%d", l->groups);
+}
+
+static void put_slice(text *t, const layer *l) {
+    text_format(t, "%d, %d", l->channel, l->channel + l->out.channels);
+}
+
 // What modules take if it is not their options by name.
 static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_CONV] = put_conv,
@@ -213,6 +247,8 @@ static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_LAYER_NORM] = put_layer_norm,
     [LAYER_LOG_SOFTMAX] = put_log_softmax,
     [LAYER_SCALE] = put_scale,
+    [LAYER_SHUFFLE] = put_shuffle,
+    [LAYER_SLICE] = put_slice,
 };
 
 static void put_value(text *t, const yaml_node *value) {
@@ -291,10 +327,9 @@ static const char *value_name(const program *p, int index) {
 static void put_graph(text *t, const program *p) {
     text_append(t, "LAYERS = [  # each with its inputs\n");
     for (int i = 0; i < p->count; i++) {
-        text_format(t, "    (\"%s\", [\"%s\"", p->layers[i].name,
-                    value_name(p, layer_source(p, i)));
-        if (layer_has_second(&p->layers[i]))
-            text_format(t, ", \"%s\"", value_name(p, layer_second_source(p, i)));
+        text_format(t, "    (\"%s\", [", p->layers[i].name);
+        for (int k = 0; k < layer_inputs(&p->layers[i]); k++)
+            text_format(t, "%s\"%s\"", k ? ", " : "", value_name(p, layer_input_source(p, i, k)));
         text_append(t, "]),\n");
     }
     text_append(t, "]\n");

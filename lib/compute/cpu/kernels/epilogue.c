@@ -303,15 +303,20 @@ INLINE vec to_dz(gradient_factors f, vec dy, vec z, const bool NORM) {
     return NORM ? vfma(f.dy, dy, vfma(f.z, z - f.mean, f.one)) : dy;
 }
 
+// Where dz of a row goes, if there is no pooling.
+INLINE float *gradient_row(const epilogue_task *t, int c, int y) {
+    return t->dz_replaces_dy ? pooled(t, c, y).dy : element_mut(&t->z, c, y);
+}
+
 INLINE void backward_row(const epilogue_task *t, int c, int y, const bool NORM,
                          const activation_kind A) {
     const affine a = channel_affine(t, c);
     const gradient_factors f = channel_factors(t, c, NORM);
-    const float *dy = pooled(t, c, y).dy;
-    float *z = element_mut(&t->z, c, y);
+    const float *dy = pooled(t, c, y).dy, *z = element(&t->z, c, y);
+    float *dz = gradient_row(t, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = vload(z + i);
-        vstore(z + i, to_dz(f, through_activation(t, a, v, vload(dy + i), NORM, A), v, NORM));
+        vstore(dz + i, to_dz(f, through_activation(t, a, v, vload(dy + i), NORM, A), v, NORM));
     }
 }
 
@@ -370,9 +375,9 @@ void KERNEL(relu_backward)(const view *y, float *dy) {
 static void clear_absent(const epilogue_task *t) {
     for (int c = 0; c < t->z.channels; c++)
         for (int y = 0; y < t->z.height; y++) {
-            float *z = element_mut(&t->z, c, y);
+            float *dz = gradient_row(t, c, y);
             for (int x = 0; x < t->z.width; x++)
-                for (int n = t->samples; n < LANES; n++) z[x * LANES + n] = 0.0f;
+                for (int n = t->samples; n < LANES; n++) dz[x * LANES + n] = 0.0f;
         }
 }
 

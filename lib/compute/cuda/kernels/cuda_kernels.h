@@ -197,12 +197,13 @@ typedef struct cuda_epilogue_task {
     float *from_dy, *from_z, *from_one;
     size_t norm_stride;
     bool sync;           // norm_task.sync
-    float *z;            // forward: read. Backward: becomes dz
+    float *z;            // forward: read. Backward: becomes dz, unless that replaces dy
     const float *second; // added before the activation; then no pooling. NULL: nothing
     float *y;
     uint8_t *argmax; // pool: index of the maximum, 0 … 3 in row-major order; the first of equals.
                      // 4: none passes the ReLU
     float *dy;
+    bool dz_replaces_dy; // not with pooling
     double *sums;        // sync, backward: [shard][2][channels], sum of dt and of dt · xhat
     const float *weight; // the norm's
     gradient_set gradients;
@@ -234,9 +235,9 @@ parts_room cuda_epilogue_sums_room(const cuda_epilogue_task *t, int lanes, int s
 void cuda_conv_input_sums(launch_stream s, const cut *c, const cuda_conv_task *t,
                           const cuda_epilogue_task *front);
 parts_room cuda_conv_input_sums_room(const cuda_conv_task *t, int lanes, int shards);
-// Replaces z by dz = dt, or with a norm by dt · from_dy + (z - mean) · from_z + from_one; zero in
-// lanes without a sample. Without a norm it reads y or argmax instead of z: forward may have left
-// no z.
+// Replaces z (or dy) by dz = dt, or with a norm by dt · from_dy + (z - mean) · from_z + from_one;
+// zero in lanes without a sample. Without a norm it reads y or argmax instead of z: forward may
+// have left no z.
 void cuda_epilogue_backward(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
@@ -324,6 +325,19 @@ typedef struct cuda_layer_task {
 UNFUSED_LAYERS(LAYER_LAUNCHES, )
 #undef LAYER_LAUNCHES
 parts_room cuda_unfused_room(const layer *l, int lanes, int shards);
+
+// A range of the features of each shard, to a range as long: of activations that may be larger.
+typedef struct cuda_range_task {
+    size_t features;
+    const float *from;
+    float *to;                         // not the place of `from`
+    size_t from_features, to_features; // of the activations
+    bool adds;                         // to the values there
+    // The whole activation at `to` is written, with zeros outside of `features` from this one on.
+    bool clears;
+    size_t first;
+} cuda_range_task;
+void cuda_range(launch_stream s, const cut *c, const cuda_range_task *t);
 
 // to = a + b, or a copy of a if b is NULL. `to` may be a or b.
 void cuda_sum(launch_stream s, const cut *c, size_t features, const float *a, const float *b,

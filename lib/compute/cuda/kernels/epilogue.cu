@@ -310,7 +310,7 @@ static __global__ void epilogue_backward(cut c, cuda_epilogue_task t) {
         const float dt = passes(t, normalise(t, a, v.v[k])) ? dy.v[k] : 0;
         v.v[k] = lane + k < samples ? to_dz(t, f, dt, v.v[k]) : 0;
     }
-    store_four(t.z + here, v);
+    store_four((t.dz_replaces_dy ? t.dy : t.z) + here, v);
 }
 
 // dy and argmaxes of a window; none if it extends past the edge, because pooling has no such window

@@ -86,6 +86,7 @@ static const char *what_it_does(const cuda_unit *u, operation_kind kind) {
     case OP_NORM: return "scale and shift";
     case OP_EPILOGUE: return "tail";
     case OP_UNFUSED: return "forward";
+    case OP_COPY: return "copy";
     case OP_LOSS: return "loss";
     case OP_EPILOGUE_ACTIVATION: return "activation gradient";
     case OP_EPILOGUE_SECOND: return "gradient of the second input";
@@ -95,6 +96,7 @@ static const char *what_it_does(const cuda_unit *u, operation_kind kind) {
     case OP_ANCHOR_WEIGHTS: return "weight gradient";
     case OP_ANCHOR_INPUT: return u->sums_of ? "input gradient with sums" : "input gradient";
     case OP_UNFUSED_BACKWARD: return "gradient";
+    case OP_COPY_GRADIENT: return "copy of the gradient";
     case OP_ADD_GRADIENT: return "sum of input gradients";
     case OP_RECEIVE:
     case OP_SEND:
@@ -114,6 +116,7 @@ static const layer *layer_of(const cuda_unit *u, operation_kind kind) {
     if (!u || kind == OP_LOSS) return NULL;
     const unit_layers *l = u->layers;
     if (l->unfused) return l->unfused;
+    if (l->moved) return l->moved;
     const bool norms = kind == OP_MOMENTS || kind == OP_NORM || kind == OP_EPILOGUE_SUMS ||
                        kind == OP_NORM_BACKWARD;
     return norms || !l->anchor ? l->norm : l->anchor;
@@ -255,6 +258,8 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     case OP_UNFUSED_BACKWARD: count_unfused(e, u, p); break;
     case OP_EPILOGUE_ACTIVATION: p->bytes = 3 * sizeof(float) * values(e, u->layers->z); break;
     case OP_EPILOGUE_SECOND: p->bytes = passed_bytes(e, u->layers->second, u->layers->z); break;
+    case OP_COPY: p->bytes = 2 * sizeof(float) * values(e, u->layers->y); break;
+    case OP_COPY_GRADIENT: p->bytes = passed_bytes(e, u->layers->source, u->layers->y); break;
     case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, u->layers->x); break;
     case OP_LOSS: p->bytes = samples * (8.0 * e->plan.program->classes + 1); break;
     case OP_RECEIVE:

@@ -29,7 +29,8 @@ typedef struct cuda_unit {
     cuda_conv_task conv;
     norm_task norm;
     cuda_epilogue_task epilogue, epilogue_gradient, inference_epilogue;
-    cuda_layer_task layer; // unfused; or the scale of the logits, in place
+    cuda_range_task range, range_gradient; // moved
+    cuda_layer_task layer;                 // unfused; or the scale of the logits, in place
 } cuda_unit;
 
 typedef struct cuda_plan {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tasks of a plan's kernels.
 #include "compute/cuda/plan/arrays.h"
+#include "compute/plan/within.h"
 
 // The arrays that tasks point to.
 typedef struct sources {
@@ -68,6 +69,7 @@ static cuda_epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
                             .y = u->y,
                             .argmax = u->argmax,
                             .dy = u->dy,
+                            .dz_replaces_dy = l->options.on_x,
                             .sums = s->norm->own,
                             .gradients = s->gradients};
     if (!l->norm) return t;
@@ -130,8 +132,45 @@ static cuda_layer_task logits_scale_of(const cuda_unit *u) {
     return (cuda_layer_task){.l = u->layers->scale, .x = u->z, .y = u->z};
 }
 
+// Returns the values of a sample in the activation that a unit's y, or dy, lies within.
+static size_t whole_features(const cuda_plan *p, int unit) {
+    return shape_size(unit == UNIT_INPUT ? p->program->input : p->units.units[unit].y);
+}
+
+// A slice reads a part of its source; an input of a concat is written to a part of it.
+static void finish_moved(const sources *s, cuda_unit *u) {
+    const cuda_plan *p = s->plan;
+    const unit_layers *l = u->layers;
+    const int unit = (int)(u - p->placed);
+    const size_t features = shape_size(l->y), skipped = l->part.feature * (size_t)p->lanes;
+    const size_t of_x = whole_features(p, units_place(&p->units, l->source.unit).unit);
+    const size_t of_y = whole_features(p, units_place(&p->units, unit).unit);
+    const bool is_slice = unit_is_slice(l), adds = l->source.adds;
+    u->range = (cuda_range_task){.features = features,
+                                 .from = u->x + (is_slice ? skipped : 0),
+                                 .to = u->y,
+                                 .from_features = of_x,
+                                 .to_features = of_y};
+    float *dx = u->dx_total ? u->dx_total : u->dx;
+    if (!dx) return;
+    u->range_gradient = (cuda_range_task){
+        .features = features,
+        .from = u->dy,
+        .to = dx + (is_slice && adds ? skipped : 0),
+        .from_features = whole_features(p, units_gradient_place(&p->units, unit).unit),
+        .to_features = whole_features(p, units_gradient_place(&p->units, l->source.unit).unit),
+        .adds = adds,
+        .clears = is_slice && !adds,
+        .first = is_slice && !adds ? l->part.feature : 0};
+}
+
 static void finish_unit(const sources *s, cuda_unit *u) {
     const unit_layers *l = u->layers;
+    if (l->joined) return;
+    if (l->moved) {
+        finish_moved(s, u);
+        return;
+    }
     if (l->unfused) {
         u->layer = layer_of(s, u);
         return;

@@ -85,8 +85,9 @@ static void pass_to_second(const engine *e, const cut *c, const cuda_unit *u,
 }
 
 static void run_sum_input(const engine *e, const cut *c, const cuda_unit *u) {
-    pass_gradient(e, c, u, u->z, u->dx_total, u->dx_total ? u->dx_total : u->dx);
-    if (u->layers->sum) pass_to_second(e, c, u, u->z);
+    const float *dz = u->layers->options.on_x ? u->dy : u->z;
+    pass_gradient(e, c, u, dz, u->dx_total, u->dx_total ? u->dx_total : u->dx);
+    if (u->layers->sum) pass_to_second(e, c, u, dz);
 }
 
 static status run_anchor_input(const engine *e, const cut *c, const cuda_unit *u, error *err) {
@@ -189,6 +190,8 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
     case OP_EPILOGUE_BACKWARD: cuda_epilogue_backward(s, c, &u->epilogue_gradient); break;
     case OP_UNFUSED: cuda_unfused(e, c, u, training); break;
     case OP_UNFUSED_BACKWARD: cuda_unfused_backward(e, c, u); break;
+    case OP_COPY: cuda_range(s, c, &u->range); break;
+    case OP_COPY_GRADIENT: cuda_range(s, c, &u->range_gradient); break;
     case OP_ADD_GRADIENT:
         cuda_sum(s, c, shape_size(u->layers->x), u->dx_total, u->dx, u->dx_total);
         break;

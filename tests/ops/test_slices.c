@@ -12,6 +12,7 @@
 #include "compute/cpu/kernels.h"
 #include "compute/cpu/ownership.h"
 #include "compute/plan/step_plan.h"
+#include "engine_cases.h"
 #include "nn/initial_values.h"
 #include "nn/model.h"
 
@@ -40,7 +41,32 @@ static const network networks[] = {
      "18, kernel: 3, padding: 1, groups: 3}, batch_norm, add: {with: b}, relu: {name: c}, conv: "
      "{out: 18, kernel: 1}, group_norm: {groups: 6}, gelu, add: {with: c}, conv: {out: 18, "
      "kernel: 3, groups: 18, stride: 2}, relu, flatten, linear: {out: 75}]"},
+    {"gates, channels side by side", "[3, 17, 15]",
+     "[conv: {name: a, out: 14, kernel: 3, padding: 1}, batch_norm, relu: {name: b}, "
+     "global_avg_pool, "
+     "conv: {out: 14, kernel: 1}, sigmoid, multiply: {with: b, name: c}, conv: {out: 5, kernel: 3, "
+     "padding: 1}, batch_norm, relu, concat: {with: [c, a]}, batch_norm, silu, slice: {channels: "
+     "[3, "
+     "26]}, conv: {out: 11, kernel: 3, padding: 1}, relu, flatten, linear: {out: 75}]"},
 };
+
+// A network for each kind of unfused layer that computes channels apart.
+static network of_kinds[LAYER_KINDS];
+
+static const network *network_of(layer_kind kind) {
+    static char layers[LAYER_KINDS][200];
+    const layer_traits *t = &layer_kind_traits[kind];
+    const char *options = layer_examples[kind];
+    snprintf(
+        layers[kind], sizeof layers[kind],
+        "[conv: {name: a, out: 14, kernel: 3, padding: 1}, %s: {%s}, flatten, linear: {out: 75}]",
+        t->word,
+        options         ? options
+        : t->has_second ? "with: a"
+                        : "");
+    of_kinds[kind] = (network){t->word, "[3, 19, 17]", layers[kind]};
+    return &of_kinds[kind];
+}
 
 // ---- A step ----
 
@@ -152,30 +178,39 @@ static void test_bits(void **state) {
 
 // ---- What is cut ----
 
-// Every operation that can be cut is, in one of the networks.
+// Adds the operations of a network that the plan cuts.
+static void find_cuts(const network *n, bool cut[OPERATION_KINDS]) {
+    step_input s = {.bytes = NULL};
+    const engine_options o = options_of(GROUP, NULL, 1);
+    unit_list units;
+    step_plan plan;
+    error err;
+    prepare(&s, n);
+    if (backend_find("cpu")->units(&s.m.program, &o, &units, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    step_plan_training(&plan, &s.m.program, &units, &o, 0);
+    for (int k = 0; k < plan.operation_count; k++)
+        cut[plan.operations[k].kind] |= plan.operations[k].cut != CUT_NOT;
+    step_plan_release(&plan);
+    units_release(&units);
+    release(&s);
+}
+
+// Every operation that can be cut is, in one of the networks, and every kind of layer.
 static void test_every_operation(void **state) {
     (void)state;
     bool cut[OPERATION_KINDS] = {false};
-    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
-        step_input s = {.bytes = NULL};
-        const engine_options o = options_of(GROUP, NULL, 1);
-        unit_list units;
-        step_plan plan;
-        error err;
-        prepare(&s, &networks[i]);
-        if (backend_find("cpu")->units(&s.m.program, &o, &units, &err) != STATUS_OK)
-            fail_msg("%s", err.message);
-        step_plan_training(&plan, &s.m.program, &units, &o, 0);
-        for (int k = 0; k < plan.operation_count; k++)
-            cut[plan.operations[k].kind] |= plan.operations[k].cut != CUT_NOT;
-        step_plan_release(&plan);
-        units_release(&units);
-        release(&s);
-    }
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) find_cuts(&networks[i], cut);
     for (int k = 0; k < OPERATION_KINDS; k++)
         if (operation_kind_traits[k].cut != CUT_NOT && !cut[k])
             fail_msg("no network cuts '%s'", operation_kind_traits[k].name);
-    assert_true(cut[OP_UNFUSED] && cut[OP_UNFUSED_BACKWARD]);
+    for (int k = 0; k < LAYER_KINDS; k++) {
+        bool of_kind[OPERATION_KINDS] = {false};
+        if (layer_kind_traits[k].apart == APART_NOT) continue;
+        find_cuts(&of_kinds[k], of_kind);
+        if (!of_kind[OP_UNFUSED] && !of_kind[OP_EPILOGUE])
+            fail_msg("'%s' is not cut", of_kinds[k].name);
+    }
 }
 
 // The slices of a rectangle have each of its elements once.
@@ -220,14 +255,19 @@ static void test_crews(void **state) {
         assert_int_equal(ownership_crews(expected[i][0], expected[i][1]), expected[i][2]);
 }
 
+static struct CMUnitTest test_of(const network *n) {
+    return (struct CMUnitTest){n->name, test_bits, NULL, NULL, (void *)(uintptr_t)n};
+}
+
 int main(void) {
-    static struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_areas),
-        cmocka_unit_test(test_crews),
-        cmocka_unit_test(test_every_operation),
-        cmocka_unit_test_prestate(test_bits, (void *)(uintptr_t)&networks[0]),
-        cmocka_unit_test_prestate(test_bits, (void *)(uintptr_t)&networks[1]),
-        cmocka_unit_test_prestate(test_bits, (void *)(uintptr_t)&networks[2]),
-        cmocka_unit_test_prestate(test_bits, (void *)(uintptr_t)&networks[3])};
-    return cmocka_run_group_tests_name("slices", tests, NULL, NULL);
+    struct CMUnitTest tests[3 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
+        cmocka_unit_test(test_areas), cmocka_unit_test(test_crews),
+        cmocka_unit_test(test_every_operation)};
+    size_t count = 3;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        tests[count++] = test_of(&networks[i]);
+    for (int k = 0; k < LAYER_KINDS; k++)
+        if (layer_kind_traits[k].apart != APART_NOT)
+            tests[count++] = test_of(network_of((layer_kind)k));
+    return _cmocka_run_group_tests("slices", tests, count, NULL, NULL);
 }

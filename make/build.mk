@@ -58,7 +58,8 @@ ISAS      := baseline
 # The compiler's machine and version: objects of another compiler of the same name are rebuilt.
 CC_VERSION := $(shell LC_ALL=C $(CC) -v 2>&1 | grep -E '^Target: |^[A-Za-z ]* version ')
 ifneq ($(filter x86_64%,$(CC_VERSION)),)
-ISAS      += v3 v4
+# ThreadSanitizer gets one: threads share the work alike in all of them.
+ISAS      += $(if $(filter tsan,$(MODE)),,v3 v4)
 endif
 LANES     := 16 8 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
@@ -67,6 +68,8 @@ ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
 # A sanitizer checks every access separately: optimisation makes nothing faster, and the checks in
 # unrolled loops take the optimiser minutes.
 KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
+# AddressSanitizer sees every access that one of these would report.
+KERNEL_CHECKS     := $(if $(filter asan,$(MODE)),-fno-sanitize=null$(comma)object-size$(comma)pointer-overflow)
 # Without AVX2, kernels are compact (COMPACT in simd.h): -O3 would copy their loops again.
 KERNEL_OPT_baseline = $(if $(filter v3,$(ISAS)),$(KERNEL_OPT:-O3=-O2))
 # Not part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that uses MPI, see
@@ -91,7 +94,7 @@ keep_flags = mkdir -p $(@D); $(if $(WERROR),,grep -Fqx -- '$(call kept_flags,$(1
     printf '%s\n' '$(call kept_flags,$(1),$(if $(WERROR), WERROR))' > $@
 $(OBJ)/flags: FORCE
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS)
-	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(LDFLAGS_ALL) $(CC_VERSION))
+	@$(call keep_flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(KERNEL_OPT) $(KERNEL_CHECKS) $(LDFLAGS_ALL) $(CC_VERSION))
 # Checks that the folders are writable before anything is written.
 .PHONY: FORCE check-build
 FORCE: check-build
@@ -116,6 +119,7 @@ $(OBJ)/%.o: %.c $(OBJ)/flags
 	$(call step,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 $(OBJ)/lib/base/version.o: $(BUILD)/generated/version.h
+$(OBJ)/lib/compute/cpu/kernels.o: CPPFLAGS_ALL += $(if $(filter v3,$(ISAS)),-DKERNELS_OF_X86)
 # The stylesheet of reports, as a string: a page needs no file next to the tool.
 $(BUILD)/generated/style.h: share/report/style.css | check-build
 	@mkdir -p $(@D); sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $< > $@.$$$$ && mv -f $@.$$$$ $@
@@ -125,7 +129,7 @@ define isa_rule
 $(OBJ)/lib/compute/cpu/kernels/%.$(1)-$(2).o: lib/compute/cpu/kernels/%.c $(OBJ)/flags
 	@mkdir -p $$(@D)
 	$$(call step,CC,$$< ($(1)-$(2)))
-	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $(or $(KERNEL_OPT_$(1)),$(KERNEL_OPT)) $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) $(or $(KERNEL_OPT_$(1)),$(KERNEL_OPT)) $(KERNEL_CHECKS) $$(ISAFLAGS_$(1)) -DKERNEL_LANES=$(2) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(foreach lanes,$(LANES),$(eval $(call isa_rule,$(isa),$(lanes)))))
 

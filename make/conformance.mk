@@ -33,14 +33,17 @@ row   = $(if $(ROWS),$(findstring $(1),$(ROWS)),yes)
 # $(call needs_aarch64): ends a target if there is nothing to build with.
 needs_aarch64 = $(if $(AARCH64_FOUND),,@echo "make $@: no $(AARCH64_CC) or $(AARCH64_SYSROOT): run 'make deps-aarch64'" >&2; exit 1)
 
+# What train-single is made of: the other rooms are not compiled again for it.
+TRAIN_ROOMS = LIBSRC='$(filter $(foreach room,base compute data dist experiment nn timing train,lib/$(room)/%),$(LIBSRC))'
+
 .PHONY: conformance conformance-docs hashes aarch64-tests aarch64-bats
 conformance: all ## Check that the same experiment gives the same bits, in Lockstep and in PyTorch: 15 minutes
 	@BIN='$(abspath $(BUILD)/bin)' PYTHON='$(CONFORMANCE_PYTHON)' tests/conformance/run --only-report pytorch \
 	    --out $(call word_of,$(ARTIFACTS)/conformance) $(CONFORMANCE_FLAGS) $(CONFORMANCE_SUBJECTS)
 hashes: all $(EMULATED_SO) ## Print the hashes of one model made by other processors, C libraries, compilers, architectures, ranks and resumes; ROWS=aarch64: only those rows
-	$(if $(and $(CLANG_FOUND),$(call row,clang)),+@$(MAKE) --no-print-directory CC=$(CLANG) MODE=release BUILD=$(BUILD)/hashes/clang CUDA=0 MPI=0 $(BUILD)/hashes/clang/bin/train-single)
-	$(if $(call row,debug),+@$(MAKE) --no-print-directory MODE=debug KERNEL_OPT=-O0 BUILD=$(BUILD)/hashes/debug CUDA=0 MPI=0 $(BUILD)/hashes/debug/bin/train-single)
-	$(if $(and $(AARCH64_FOUND),$(call row,aarch64)),+@$(AARCH64_MAKE) $(BUILD)/aarch64/bin/train-single)
+	$(if $(and $(CLANG_FOUND),$(call row,clang)),+@$(MAKE) --no-print-directory CC=$(CLANG) MODE=release BUILD=$(BUILD)/hashes/clang CUDA=0 MPI=0 $(TRAIN_ROOMS) $(BUILD)/hashes/clang/bin/train-single)
+	$(if $(call row,debug),+@$(MAKE) --no-print-directory MODE=debug KERNEL_OPT=-O0 BUILD=$(BUILD)/hashes/debug CUDA=0 MPI=0 $(TRAIN_ROOMS) $(BUILD)/hashes/debug/bin/train-single)
+	$(if $(and $(AARCH64_FOUND),$(call row,aarch64)),+@$(AARCH64_MAKE) $(TRAIN_ROOMS) $(BUILD)/aarch64/bin/train-single)
 	@BIN='$(abspath $(BUILD)/bin)' CLANG_BIN='$(if $(CLANG_FOUND),$(abspath $(BUILD)/hashes/clang/bin))' \
 	    DEBUG_BIN='$(abspath $(BUILD)/hashes/debug/bin)' SYSROOT='$(abspath $(AARCH64_SYSROOT))' GLIBC_SYSROOT='$(abspath $(GLIBC_SYSROOT))' \
 	    AARCH64_BIN='$(if $(AARCH64_FOUND),$(abspath $(BUILD)/aarch64/bin))' EMULATED_CUDA='$(abspath $(EMULATED_SO))' \

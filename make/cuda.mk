@@ -41,7 +41,7 @@ CUDA_OPEN  = $(addprefix lib/compute/cuda/device/,cublas_opened.c $(if $(filter 
 NCCL_C     = lib/compute/cuda/comm/$(if $(filter 1,$(1)),nccl,nccl_absent).c
 CUDA_CU   := $(wildcard lib/compute/cuda/kernels/*.cu lib/compute/cuda/kernels/*/*.cu)
 CUDA_BASE := $(addprefix lib/base/,clock.c elementary.c error.c memory.c printable.c reduction_tree.c trace.c) \
-             $(addprefix lib/compute/,layer_kinds.c $(addprefix plan/,lifetimes.c step_plan.c units.c))
+             $(addprefix lib/compute/,program.c $(addprefix plan/,lifetimes.c step_plan.c units.c within.c))
 # In MODE=races accesses of the backend and of the emulated libraries are watched, and those of
 # their test (tests/emulation/races.h).
 RACES_TEST := tests/emulation/races/test_races.cc
@@ -77,9 +77,8 @@ FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 EMU_FLAGS     = -fPIC -Itests/emulation
-# Kernels are long once they are unrolled, and so are the checks of their accesses. AddressSanitizer
-# sees every access that one of these would report.
-EMU_CU_FLAGS := $(if $(filter asan,$(MODE)),-fno-sanitize=null$(comma)object-size$(comma)pointer-overflow)
+# Kernels are long once they are unrolled, and so are the checks of their accesses.
+EMU_CU_FLAGS := $(KERNEL_CHECKS)
 SHARED_LD    := tests/emulation/shared.ld
 EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD) $(if $(RACES),-Wl$(comma)--wrap=memcpy$(comma)--wrap=memmove$(comma)--wrap=memset)
 # An undefined symbol is an error at link time. clang leaves those of its sanitizers to the program.
@@ -116,6 +115,8 @@ $(OBJ)/lib/lockstep-cuda.so: $(CUDA_OBJ) $(OBJ)/members-cuda lib/compute/cuda/ex
 	$(call step,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $(SO_LDFLAGS) $(CUDA_OBJ) $(CUDA_LIBS) -lm -pthread -o $@
 
+# Most of the time goes to switching between threads: AddressSanitizer watches that, and no more.
+$(EMU)/tests/emulation/launch.cc.o $(EMU)/tests/emulation/fibers.cc.o: EMU_FLAGS += -O2 -fno-sanitize=undefined
 $(EMU)/%.c.o: %.c $(OBJ)/flags $(OBJ)/flags-cxx
 	@mkdir -p $(@D)
 	$(call step,CC,$< (emulated))

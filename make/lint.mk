@@ -11,8 +11,8 @@ SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard tests/fixtures/bi
                $(addprefix tests/conformance/,write-docs hashes adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs exact-cost step-chain)
 
-.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-libm check-names check-words check-markdown check-license format
-lint: lint-format lint-shell check-layers check-kernels check-words check-markdown check-license lint-gcc lint-clang check-libm check-names ## Format, shellcheck, layers, kernels, translations, Markdown, licences, warnings of two compilers, calls of libm, names
+.PHONY: lint lint-format lint-shell lint-gcc lint-clang check-layers check-kernels check-libm check-names check-markdown check-license format
+lint: lint-format lint-shell check-layers check-kernels check-markdown check-license lint-gcc lint-clang check-libm check-names ## Format, shellcheck, layers, kernels, Markdown, licences, warnings of two compilers, calls of libm, names
 	@echo "make lint: nothing found"
 # Versions of clang-format differ in rare places, so a failure with a version other than the
 # reference names both versions.
@@ -49,8 +49,6 @@ check-libm: $(BITS_OBJ) ## Check that no bit of a model depends on libm
 	@scripts/check-libm '$(CC)' $(BITS_OBJ)
 check-names: $(LIB) ## Check that no function, header or static function has the name of another
 	@scripts/check-names '$(CC)' $(LIB)
-check-words: ## Check that every text of audits is translated
-	@scripts/check-words
 check-markdown: ## Check that Markdown is wrapped
 	@scripts/check-markdown *.md docs/*.md share/*.md tests/*/*.md
 check-license: ## Check that every source file names its licence

@@ -16,7 +16,8 @@ CUDA_TESTS  := $(patsubst %.cc,$(EMU)/%,$(wildcard tests/emulation/test_*.cc)) \
 # A program that does not call pthread_create has one thread, and no data race to find. So these are
 # built and run under ThreadSanitizer, with the rooms below; sanitize-asan, which links all programs,
 # checks the list.
-THREADED     := $(addprefix $(OBJ)/tests/unit/test_,allreduce_bench comm devices layer_kinds loader memory step_plan train_manifest trainer)
+THREADED     := $(addprefix $(OBJ)/tests/unit/test_,allreduce_bench comm devices layer_kinds loader memory step_plan train_manifest trainer) \
+                $(OBJ)/tests/ops/test_slices
 THREADED_LIB := $(OBJ)/tests/liblockstep.a
 $(THREADED_LIB): $(filter $(patsubst %,$(OBJ)/lib/%,base/% compute/% data/% dist/% experiment/% nn/% train/% timing/%),$(LIBOBJ))
 	@mkdir -p $(@D); rm -f $@
@@ -47,9 +48,15 @@ $(SLOW_STEPS): tests/bench/slow_steps.c $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -shared $(LDFLAGS) $< -o $@ -ldl
 
+# Those that take longest, and those that wait for most of their time, begin first: none runs alone
+# at the end.
+LONGEST := test_cuda_engine test_cuda_exact same-bits restarts wheel browser cuda test_launch test_comm slurm mpi \
+           networks tensors hosts
+longest_first = $(foreach name,$(LONGEST),$(filter %/$(name) %/$(name).bats,$(1))) \
+                $(filter-out $(foreach name,$(LONGEST),%/$(name) %/$(name).bats),$(1))
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
 test: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
-	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(sort $(CUDA_TESTS) $(OPS_TESTS)) $(BATS_FILES) $(UNIT_TESTS)
+	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(call longest_first,$(sort $(CUDA_TESTS) $(OPS_TESTS)) $(UNIT_TESTS) $(BATS_FILES))
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
 test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation against finite differences and golden files
@@ -95,7 +102,7 @@ sanitize-asan: check-test-deps $(EMULATED_SO) $(filter %/test_cuda_engine,$(CUDA
 	@for p in $(filter-out $(THREADED),$(UNIT_TESTS)); do \
 	    ! nm -u "$$p" | grep -q ' pthread_create\(@\|$$\)' || { echo "make/tests.mk: THREADED lacks $${p##*/}" >&2; exit 1; }; done
 	@LOCKSTEP_EMULATED_ORDER=backward LOCKSTEP_TEST_CASES=FEWEST $(RUN_TESTS) \
-	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(ASAN_TESTS)
+	    $(foreach part,1of2 2of2,$(patsubst %,%:$(part),$(filter %/test_cuda_engine,$(CUDA_TESTS)))) $(call longest_first,$(ASAN_TESTS))
 
 # The tests run the backend of MODE=races with few cases. RACES_RUN: "PROGRAM=FILTER", a cmocka filter
 # of the tests' names, with ? for a blank. These run all kernels but two that measure a device, and

@@ -7,6 +7,7 @@
 #include "base/cli.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "report/findings_text.h"
 
 static const char NOTES[] =
     "A claim is a file of schema lockstep.claim/1: rows of published figures, and\n"
@@ -25,53 +26,26 @@ static const char NOTES[] =
     "\n"
     "Example: audit experiments/R00?/claim.yaml";
 
-static void append_finding(yaml_node *list, const finding *f) {
-    yaml_node *entry = yaml_new(YAML_MAPPING);
-    yaml_put(entry, "kind", json_new_string(finding_name(f->kind, LANGUAGE_EN)));
-    yaml_put(entry, "what", json_new_string(text_string(&f->what)));
-    yaml_put(entry, "where", json_new_string(text_string(&f->where)));
-    yaml_put(entry, "arithmetic", json_new_lines(text_string(&f->sums)));
-    yaml_put(entry, "so", json_new_string(text_string(&f->so)));
-    yaml_append(list, entry);
-}
-
-static void append_claim(yaml_node *list, const findings *a) {
-    yaml_node *entry = yaml_new(YAML_MAPPING), *items = yaml_new(YAML_SEQUENCE);
-    yaml_put(entry, "claim", json_new_string(a->claim->name));
-    for (size_t i = 0; i < a->count; i++) append_finding(items, &a->items[i]);
-    yaml_put(entry, "findings", items);
-    yaml_append(list, entry);
-}
-
-// Appends the findings to `list`, for --json; if it is NULL, prints them.
-static status audit_all(const claim *claims, size_t count, language l, yaml_node *list,
-                        error *err) {
+// Adds the findings to `list`, for --json; if it is NULL, to `out`.
+static status audit_all(const claim *claims, size_t count, page_templates *t, yaml_node *list,
+                        text *out, error *err) {
     size_t tally[FINDING_KINDS] = {0}, all = 0;
     status rc = STATUS_OK;
-    text out = {0};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && rc == STATUS_OK; i++) {
         findings a = {0};
-        audit_run(&a, &claims[i], l);
-        if (list) append_claim(list, &a);
-        findings_print(&a, &out);
-        findings_tally(&a, tally);
+        audit_run(&a, &claims[i]);
+        rc = list ? findings_to_json(t, &a, list, err) : findings_print(t, &a, out, err);
+        for (int k = 0; k < FINDING_KINDS; k++) tally[k] += a.counts[k];
         all += findings_counted(&a);
         findings_release(&a);
     }
-    findings_print_tally(tally, count, l, &out);
-    // A text that became part of another may have failed alone.
-    rc = error_status(err);
-    if (rc == STATUS_OK) {
-        if (list)
-            rc = json_print(list, err);
-        else
-            fputs(text_string(&out), stdout);
-        if (rc == STATUS_OK && all)
-            rc = error_set(err, STATUS_FINDING, "%zu finding%s in %zu claim%s", all,
-                           all == 1 ? "" : "s", count, count == 1 ? "" : "s");
-    }
-    text_release(&out);
-    return rc;
+    if (rc == STATUS_OK && !list) rc = findings_print_tally(t, tally, count, out, err);
+    if (rc == STATUS_OK && list) rc = json_print(list, err);
+    if (rc != STATUS_OK) return rc;
+    fputs(text_string(out), stdout);
+    if (!all) return STATUS_OK;
+    return error_set(err, STATUS_FINDING, "%zu finding%s in %zu claim%s", all, all == 1 ? "" : "s",
+                     count, count == 1 ? "" : "s");
 }
 
 typedef struct arguments {
@@ -83,17 +57,19 @@ typedef struct arguments {
 static status run_tool(void *arguments_of_main, const cli_call *call, error *err) {
     const arguments *a = arguments_of_main;
     const cli_list *files = call->operands;
-    language l;
-    yaml_node *list = NULL;
-    status rc = STATUS_OK;
-    if (!language_find(a->language, &l))
-        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", a->language);
+    yaml_node *list = a->json ? yaml_new(YAML_SEQUENCE) : NULL;
     claim *claims = memory_new(files->count, sizeof *claims);
-    for (size_t i = 0; i < files->count && rc == STATUS_OK; i++)
-        rc = claim_read(files->items[i], &claims[i], err);
-    if (rc == STATUS_OK && a->json && !(list = yaml_new(YAML_SEQUENCE))) rc = STATUS_FAILED;
-    if (rc == STATUS_OK) rc = audit_all(claims, files->count, l, list, err);
+    page_templates *t = NULL;
+    text out = {0};
+    status rc;
+    TRY(page_language_check(a->language, err));
+    for (size_t i = 0; i < files->count; i++) TRY(claim_read(files->items[i], &claims[i], err));
+    TRY(page_templates_open(&t, a->language, NULL, err));
+    rc = audit_all(claims, files->count, t, list, &out, err);
+out:
     yaml_free(list);
+    text_release(&out);
+    page_templates_close(t);
     for (size_t i = 0; i < files->count; i++) claim_release(&claims[i]);
     free(claims);
     return rc;

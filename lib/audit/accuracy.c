@@ -13,12 +13,10 @@ static void check_points(findings *a, const claim_statement *s) {
     const stated *points = &s->values[QUANTITY_POINTS];
     if (!points->given || interval_meet(interval_subtract(of->range, than->range), points->range))
         return;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_ACCURACY, s),
-                "'%s' and '%s': their accuracies differ by another amount", s->of->name,
-                s->than->name);
-    finding_arithmetic(a, "%s - %s = %.4g points, stated %s", of->text, than->text,
-                       of->value - than->value, points->text);
-    finding_consequence(a, "the stated difference does not follow from the rows");
+    finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_ACCURACY, s), "other_points",
+                "not_from_rows");
+    finding_sum(a, "points", given("of", of), given("than", than),
+                rounded("difference", of->value - than->value, 4), given("stated", points));
 }
 
 // ---- More than chance? ---
@@ -63,11 +61,10 @@ static bool is_furthest(const findings *a, const claim_statement *s) {
 static void unknown_samples(findings *a, const claim_statement *s) {
     const stated *x = &s->of->values[QUANTITY_ACCURACY];
     const stated *y = &s->than->values[QUANTITY_ACCURACY];
-    finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                "'%s' and '%s': the number of test samples is not given", s->of->name,
-                s->than->name);
-    finding_arithmetic(a, "%s - %s = %.4g points", x->text, y->text, x->value - y->value);
-    finding_consequence(a, "it is unknown whether the difference is more than chance");
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s), "no_test_samples",
+                "unknown_chance");
+    finding_sum(a, "points", given("of", x), given("than", y),
+                rounded("difference", x->value - y->value, 4), named("stated", NULL));
 }
 
 static void check_noise(findings *a, const claim_statement *s) {
@@ -83,29 +80,20 @@ static void check_noise(findings *a, const claim_statement *s) {
     const bool noise = fabs(z) < Z_NOISE;
     if (noise == same || (same && !is_furthest(a, s))) return;
     finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                noise ? "'%s' and '%s' are not shown to differ in accuracy"
-                      : "'%s' and '%s' are not equal in accuracy",
-                s->of->name, s->than->name);
-    finding_arithmetic(a, "%s - %s = %.4g points of %s test samples: z = %.2f, p = %.2g", x->text,
-                       y->text, x->value - y->value, finding_show(tested_samples(s, s->of)).text, z,
-                       z_p_value(z));
-    finding_arithmetic(a,
-                       "z treats the images of the two as independent: on the same images it would "
-                       "rather be larger (conservative); it excludes the variance between seeds");
-    finding_consequence(
-        a, noise ? "chance alone can give such a difference: neither arm is shown to be better"
-                 : "the choice of test images does not explain the difference: the cause is "
-                   "the arms or their seeds, and one run of each cannot separate them");
+                noise ? "maybe_equal" : "unequal", noise ? "chance" : "not_chance");
+    finding_sum(a, "z_test", given("of", x), given("than", y),
+                rounded("difference", x->value - y->value, 4),
+                shown("samples", tested_samples(s, s->of)), fixed("z", z, 2),
+                rounded("p", z_p_value(z), 2));
+    finding_sum(a, "z_limits", {0});
 }
 
 void check_accuracy(findings *a, const claim_statement *s) {
     if (s->kind != STATEMENT_ACCURACY_DIFFERENCE && s->kind != STATEMENT_SAME_ACCURACY) return;
     if (!s->of || !s->than) return;
     if (!s->of->values[QUANTITY_ACCURACY].given || !s->than->values[QUANTITY_ACCURACY].given) {
-        finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s),
-                    "'%s' and '%s': the rows do not give both accuracies", s->of->name,
-                    s->than->name);
-        finding_consequence(a, "the statement cannot be checked");
+        finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_ACCURACY, s), "no_accuracies",
+                    "uncheckable");
         return;
     }
     check_points(a, s);

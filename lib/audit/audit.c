@@ -17,13 +17,10 @@ static void missing_row(findings *a, const claim_statement *s, const char *name,
     for (; count < a->claim->row_count && count < 64; count++)
         names[count] = a->claim->rows[count].name;
     near = spelling_nearest(name, names, count);
-    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s),
-                "a statement of kind '%s' names no row of the claim", statement_name(s->kind));
-    finding_arithmetic(a,
-                       near ? "'%s' is not among the %zu rows: the nearest is '%s'"
-                            : "'%s' is not among the %zu rows",
-                       name, a->claim->row_count, near);
-    finding_consequence(a, "nothing supports the statement");
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "no_row", "no_support");
+    finding_put(a, named("statement", statement_name(s->kind)));
+    finding_sum(a, "unknown_row", named("row", name), counted("rows", a->claim->row_count),
+                named("nearest", near));
 }
 
 // Statements about rows that do not exist.
@@ -56,24 +53,21 @@ static void check_effective_batch(findings *a, const claim_statement *s) {
     const char *strategy = r->labels[LABEL_STRATEGY];
     const subject about = subject_of(QUANTITY_GLOBAL_BATCH, s);
     if (!batch.given || !strategy || !claimed.given) {
-        finding_add(a, FINDING_UNSUPPORTED, about, "'%s': its effective batch cannot be computed",
-                    r->name);
-        finding_arithmetic(a, "the row has no %s",
-                           !strategy     ? label_key(LABEL_STRATEGY)
-                           : batch.given ? quantity_key(QUANTITY_DEVICES)
-                                         : quantity_key(QUANTITY_BATCH));
-        finding_consequence(a, "the statement cannot be checked");
+        finding_add(a, FINDING_UNSUPPORTED, about, "unknown_effective_batch", "uncheckable");
+        finding_sum(a, "row_lacks",
+                    named("quantity", !strategy     ? label_key(LABEL_STRATEGY)
+                                      : batch.given ? quantity_key(QUANTITY_DEVICES)
+                                                    : quantity_key(QUANTITY_BATCH)));
         return;
     }
     if (interval_meet(batch.range, claimed.range)) return;
-    finding_add(a, FINDING_ARITHMETIC, about, "'%s': its effective batch is different", r->name);
+    finding_add(a, FINDING_ARITHMETIC, about, "other_effective_batch", "wrong_scaled_rate");
     if (!row_is(r, "ddp") && devices->given)
-        finding_arithmetic(
-            a, "strategy %s splits the batch: %s per step, %s / %s = %.4g on each device", strategy,
-            batch.text, batch.text, devices->text, batch.value / devices->value);
-    finding_arithmetic(a, "%s samples per step, stated %s: %s", batch.text, claimed.text,
-                       finding_gap(a, claimed.value, batch.value).text);
-    finding_consequence(a, "a learning rate scaled to the stated batch would be wrong");
+        finding_sum(a, "batch_is_split", named("strategy", strategy), given("batch", &batch),
+                    given("devices", devices),
+                    rounded("per_device", batch.value / devices->value, 4));
+    finding_sum(a, "samples_per_step", given("batch", &batch), given("stated", &claimed),
+                gap(claimed.value, batch.value));
 }
 
 // ---- Code --------------------------------------------------------------------------------------
@@ -88,13 +82,13 @@ static void check_code_value(findings *a, const claim_statement *s, quantity q) 
         if (s->of_name && r != s->of) continue;
         if (!r->values[q].given || interval_meet(code->range, r->values[q].range)) continue;
         if (!begun)
-            finding_add(a, FINDING_UNSUPPORTED, (subject){TOPIC_CODE, s, r, NULL},
-                        "the code shown has a different value of %s", quantity_key(q));
+            finding_add(a, FINDING_UNSUPPORTED, (subject){TOPIC_CODE, s, r, NULL}, "other_code",
+                        "not_from_code");
+        if (!begun) finding_put(a, named("quantity", quantity_key(q)));
         begun = true;
-        finding_arithmetic(a, "code: %s %s; text, '%s': %s", quantity_key(q), code->text, r->name,
-                           r->values[q].text);
+        finding_sum(a, "code_and_text", named("quantity", quantity_key(q)), given("code", code),
+                    named("row", r->name), given("text", &r->values[q]));
     }
-    if (begun) finding_consequence(a, "the figures are not from the code shown");
 }
 
 static void check_code(findings *a, const claim_statement *s) {
@@ -109,16 +103,15 @@ static void check_code(findings *a, const claim_statement *s) {
         if (s->of_name && r != s->of) continue;
         if (!devices->given || devices->range.high >= needs->value) continue;
         finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_NEEDS_DEVICES, s, r, NULL},
-                    "'%s': its code path needs more devices than it had", r->name);
-        finding_arithmetic(a, "needs %s devices, ran on %s", needs->text, devices->text);
-        finding_consequence(a, "the arm ran the same code as a non-parallel one");
+                    "too_few_devices", "not_parallel");
+        finding_sum(a, "devices_needed", given("needed", needs), given("devices", devices));
     }
 }
 
 // ---- All of it ---------------------------------------------------------------------------------
 
-void audit_run(findings *a, const claim *c, language l) {
-    *a = (findings){.claim = c, .language = l};
+void audit_run(findings *a, const claim *c) {
+    *a = (findings){.claim = c, .list = yaml_new(YAML_SEQUENCE)};
     check_sources(a);
     check_sums(a);
     for (size_t i = 0; i < c->statement_count; i++) {

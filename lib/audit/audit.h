@@ -11,6 +11,6 @@
 
 // Collects all findings, rows first, then statements, each in file order. The claim must outlive
 // them. Release *a also after a failure.
-void audit_run(findings *a, const claim *c, language l);
+void audit_run(findings *a, const claim *c);
 
 #endif

@@ -35,32 +35,33 @@ static inline subject subject_row(int topic, const claim_row *r) {
     return (subject){topic, NULL, r, NULL};
 }
 
-// finding_add() begins a finding; the two below add a line of arithmetic and the consequence to the
-// last finding begun. Each takes the arguments of its message. If the report answers the finding,
-// the consequence is dropped: the report's own words take its place.
-void finding_add(findings *a, finding_kind kind, subject s, const char *what, ...)
-    PRINTF_LIKE(4, 5);
-void finding_arithmetic(findings *a, const char *line, ...) PRINTF_LIKE(2, 3);
-void finding_consequence(findings *a, const char *so, ...) PRINTF_LIKE(2, 3);
+// A finding is data: the ids of its sentences, which are templates
+// (share/report/LANGUAGE/audit.md), and the operands that fill them. finding_add() begins one,
+// whose consequence is `so`; the others add to the last one begun: operands of the finding itself,
+// and a line of arithmetic with its own.
+typedef struct operand {
+    const char *key;
+    yaml_node *value; // taken over
+} operand;
 
-__attribute__((format_arg(2))) static inline const char *finding_text(const findings *a,
-                                                                      const char *m) {
-    return words_in(a->language, m);
-}
+void finding_add(findings *a, finding_kind kind, subject s, const char *id, const char *so);
+void finding_put_all(findings *a, const operand *list);
+void finding_sum_all(findings *a, const char *id, const operand *list);
+#define finding_put(a, ...)     finding_put_all(a, (const operand[]){__VA_ARGS__, {0}})
+#define finding_sum(a, id, ...) finding_sum_all(a, id, (const operand[]){__VA_ARGS__, {0}})
 
-// Formats a part of a sum in the language of the audit. Use: finding_say(a, m, ...).text.
-typedef struct phrase {
-    char text[400];
-} phrase;
-phrase finding_say(const findings *a, const char *m, ...) PRINTF_LIKE(2, 3);
-
-// Formats a computed number: four digits, or all digits before the point. Use:
-// finding_show(x).text.
-typedef struct shown {
-    char text[32];
-} shown;
-shown finding_show(double x);
-// Describes how the stated value differs from `computed`: "11.9 times less", "0.4 % more".
-phrase finding_gap(const findings *a, double stated_value, double computed);
+// Operands. A text that is NULL, or a figure that is not given, is null. Figures have a `value` and
+// the `text` that sentences show.
+operand named(const char *key, const char *text);
+operand counted(const char *key, size_t count);
+operand whether(const char *key, bool truth);
+operand given(const char *key, const stated *s);        // as printed
+operand shown(const char *key, double x);               // four digits, or all of a whole
+operand rounded(const char *key, double x, int digits); // significant digits
+operand fixed(const char *key, double x, int decimals);
+operand gap(double stated_value, double computed); // how the one differs from the other: `gap`
+// A mapping: its id, which may be NULL, and its own operands.
+operand nested_all(const char *key, const char *id, const operand *list);
+#define nested(key, id, ...) nested_all(key, id, (const operand[]){__VA_ARGS__, {0}})
 
 #endif

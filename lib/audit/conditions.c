@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Do the rows of a comparison differ only in what is compared?
-#include <stdio.h>
-
 #include "audit/checks.h"
 #include "audit/row.h"
 
@@ -24,70 +22,64 @@ static int differences(const claim_row *x, const claim_row *y) {
     return n;
 }
 
-// ---- Consequences ------------------------------------------------------------------------------
+// ---- Arithmetic --------------------------------------------------------------------------------
 
-// "80 x 1.80 s = 144 s", "80 x 1.80 s + 6 s = 150 s", or only the total if the claim states one.
-static phrase say_total(const findings *a, const claim_row *r) {
-    phrase p;
-    stated total = row_total(r), epoch = row_epoch(r);
+// The total, and what it is computed from unless the claim states it.
+static operand total_of(const char *key, const claim_row *r) {
+    const stated total = row_total(r), epoch = row_epoch(r);
     const stated *epochs = &r->values[QUANTITY_EPOCHS], *other = &r->values[QUANTITY_OTHER_SECONDS];
-    const shown sum = finding_show(total.value);
-    if (r->values[QUANTITY_TOTAL_SECONDS].given || !epoch.given) {
-        snprintf(p.text, sizeof p.text, "%s s", sum.text);
-        return p;
-    }
-    if (other->given)
-        return finding_say(a, "%s x %s s + %s s = %s s", epochs->text, epoch.text, other->text,
-                           sum.text);
-    return finding_say(a, "%s x %s s = %s s", epochs->text, epoch.text, sum.text);
+    const bool sum = !r->values[QUANTITY_TOTAL_SECONDS].given && epoch.given;
+    return nested(key, NULL, whether("sum", sum), shown("total", total.value),
+                  given("epochs", epochs), given("epoch", &epoch), given("other", other));
 }
 
 // An epoch may be faster although the whole training is slower.
-static void say_epochs(findings *a, const claim_row *of, const claim_row *than) {
+static void add_epochs(findings *a, const claim_row *of, const claim_row *than) {
     const stated *x = &of->values[QUANTITY_SECONDS_PER_EPOCH];
     const stated *y = &than->values[QUANTITY_SECONDS_PER_EPOCH];
-    stated tx = row_total(of), ty = row_total(than);
+    const stated tx = row_total(of), ty = row_total(than);
     if (x->given && y->given)
-        finding_arithmetic(a, "per epoch: %s / %s s = %.3g times as fast", y->text, x->text,
-                           y->value / x->value);
+        finding_sum(a, "epoch_ratio", given("of", x), given("than", y),
+                    rounded("ratio", y->value / x->value, 3));
     if (tx.given && ty.given)
-        finding_arithmetic(a, "in total: %s; %s: %.3g times the time", say_total(a, of).text,
-                           say_total(a, than).text, tx.value / ty.value);
+        finding_sum(a, "total_ratio", total_of("of", of), total_of("than", than),
+                    rounded("ratio", tx.value / ty.value, 3));
 }
 
-static void say_updates(findings *a, const claim_row *r) {
-    stated steps = row_steps(r);
-    const stated *epochs = &r->values[QUANTITY_EPOCHS];
+static void add_updates(findings *a, const claim_row *r) {
+    const stated steps = row_steps(r), *epochs = &r->values[QUANTITY_EPOCHS];
     if (steps.given && epochs->given)
-        finding_arithmetic(a, "'%s': %s steps/epoch x %s epochs = %s updates", r->name, steps.text,
-                           epochs->text, finding_show(steps.value * epochs->value).text);
+        finding_sum(a, "updates", named("row", r->name), given("steps", &steps),
+                    given("epochs", epochs), shown("updates", steps.value * epochs->value));
 }
 
-// Compares `of` with the rows that are like it in every condition and divide the work differently,
-// as `than` should. True if `of` is faster than `than` but not faster than any of these rows.
-static bool say_like_for_like(findings *a, const claim_row *of, const claim_row *than, quantity q) {
-    enum { MOST = 4 };
-    int rows = 0, faster = 0;
-    stated x = row_total(of), unlike = row_total(than);
-    if (!x.given || !unlike.given) return false;
-    finding_arithmetic(a, "compared with '%s': %s / %s s = %.2f times as fast", than->name,
-                       finding_show(unlike.value).text, finding_show(x.value).text,
-                       unlike.value / x.value);
-    for (size_t i = 0; i < a->claim->row_count && rows < MOST; i++) {
-        const claim_row *r = &a->claim->rows[i];
-        stated y = row_total(r);
-        if (r == of || r == than || !y.given || !r->values[q].given) continue;
-        if (differences(of, r) || !parallel_differs(of, r)) continue;
-        finding_arithmetic(a, "like for like, compared with '%s': %s / %s s = %.2f times as fast",
-                           r->name, finding_show(y.value).text, finding_show(x.value).text,
-                           y.value / x.value);
-        rows++;
-        if (y.value > x.value) faster++;
+// The total times of two rows.
+static void add_totals(findings *a, const claim_row *of, const claim_row *than, bool alike) {
+    const double x = row_total(of).value, y = row_total(than).value;
+    finding_sum(a, "total_times", whether("alike", alike), named("row", than->name),
+                shown("than", y), shown("of", x), fixed("ratio", y / x, 2));
+}
+
+// The rows that are like `of` in every condition and divide the work differently, as `than` should.
+enum { ALIKE_MOST = 4 };
+static size_t find_alike(const claim *c, const claim_row *of, const claim_row *than, quantity q,
+                         const claim_row *alike[ALIKE_MOST]) {
+    size_t count = 0;
+    for (const claim_row *r = c->rows; r < c->rows + c->row_count && count < ALIKE_MOST; r++) {
+        if (r == of || r == than || !row_total(r).given || !r->values[q].given) continue;
+        if (!differences(of, r) && parallel_differs(of, r)) alike[count++] = r;
     }
-    return unlike.value > x.value && rows && !faster;
+    return count;
 }
 
 // ---- Findings ----------------------------------------------------------------------------------
+
+static void add_unlike(findings *a, const claim_statement *s, quantity q, const char *so) {
+    finding_add(a, FINDING_CONDITIONS, subject_of((int)q, s), "unlike", so);
+    finding_put(a, named("quantity", quantity_key(q)));
+    finding_sum(a, "both", named("quantity", quantity_key(q)), given("of", &s->of->values[q]),
+                given("than", &s->than->values[q]));
+}
 
 static void unlike_batch(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
@@ -95,70 +87,56 @@ static void unlike_batch(findings *a, const claim_statement *s) {
     stated batch = row_global_batch(of), other = row_global_batch(than);
     bool batches = rows_differ_in_batch(of, than), rates = rows_differ(of, than, QUANTITY_LR);
     if (!batches) {
-        finding_add(a, FINDING_CONDITIONS, subject_of(QUANTITY_LR, s),
-                    "'%s' and '%s' differ in the learning rate", of->name, than->name);
-        finding_arithmetic(a, "lr %s and %s", lr->text, other_lr->text);
-        finding_consequence(a, "their accuracies also reflect the learning rate");
+        add_unlike(a, s, QUANTITY_LR, "also_of_rate");
         return;
     }
     bool unscaled = lr->given && other_lr->given && !rates;
     double factor = batch.value / other.value;
     finding_add(a, FINDING_CONDITIONS, subject_of(QUANTITY_GLOBAL_BATCH, s),
-                unscaled ? "'%s' and '%s' differ in the global batch, with the same learning rate"
-                         : "'%s' and '%s' differ in the global batch",
-                of->name, than->name);
-    finding_arithmetic(a, "global batch %s and %s: %s / %s = %.4g", batch.text, other.text,
-                       batch.text, other.text, factor);
+                unscaled ? "unlike_batch_same_rate" : "unlike_batch",
+                unscaled ? "rates_compared" : "unequal_steps");
+    finding_sum(a, "global_batches", given("of", &batch), given("than", &other),
+                rounded("factor", factor, 4));
     if (unscaled)
-        finding_arithmetic(a,
-                           "lr %s for both; scaled linearly it would be %s x %.4g = %.4g for '%s'",
-                           lr->text, lr->text, factor, lr->value * factor, of->name);
-    say_updates(a, of);
-    say_updates(a, than);
-    finding_consequence(
-        a, unscaled ? "the accuracies compare learning rates per sample, not ways to divide the "
-                      "work, and the times compare steps of unequal size"
-                    : "the times compare steps of unequal size");
+        finding_sum(a, "same_rate", given("rate", lr), rounded("factor", factor, 4),
+                    rounded("scaled", lr->value * factor, 4), named("row", of->name));
+    add_updates(a, of);
+    add_updates(a, than);
 }
 
+// A speed-up that none of the rows alike confirms comes from the loader.
 static void unlike_loader_workers(findings *a, const claim_statement *s) {
-    const claim_row *of = s->of, *than = s->than;
-    quantity q = QUANTITY_LOADER_WORKERS;
-    finding_add(a, FINDING_CONDITIONS, subject_of((int)q, s),
-                "'%s' and '%s' differ in loader workers", of->name, than->name);
-    finding_arithmetic(a, "loader workers %s and %s", of->values[q].text, than->values[q].text);
-    bool loader = say_like_for_like(a, of, than, q);
-    finding_consequence(
-        a, loader ? "the speed-up comes from loader workers: like for like, there is none"
-                  : "the difference in time may come from the loader alone");
+    const quantity q = QUANTITY_LOADER_WORKERS;
+    const claim_row *of = s->of, *than = s->than, *alike[ALIKE_MOST];
+    const stated x = row_total(of), y = row_total(than);
+    const bool timed = x.given && y.given;
+    const size_t count = timed ? find_alike(a->claim, of, than, q, alike) : 0;
+    bool confirmed = !count || y.value <= x.value;
+    for (size_t i = 0; i < count; i++) confirmed |= row_total(alike[i]).value > x.value;
+    add_unlike(a, s, q, confirmed ? "maybe_of_loader" : "of_loader");
+    if (timed) add_totals(a, of, than, false);
+    for (size_t i = 0; i < count; i++) add_totals(a, of, alike[i], true);
 }
 
 static void unlike_condition(findings *a, const claim_statement *s, quantity q) {
-    const claim_row *of = s->of, *than = s->than;
+    const bool epochs = q == QUANTITY_EPOCHS;
     if (q == QUANTITY_LOADER_WORKERS) {
         unlike_loader_workers(a, s);
         return;
     }
-    finding_add(a, FINDING_CONDITIONS, subject_of((int)q, s), "'%s' and '%s' differ in %s",
-                of->name, than->name, quantity_key(q));
-    finding_arithmetic(a, "%s %s and %s", quantity_key(q), of->values[q].text,
-                       than->values[q].text);
-    if (q == QUANTITY_EPOCHS) say_epochs(a, of, than);
-    finding_consequence(a, q == QUANTITY_EPOCHS
-                               ? "a speed-up per epoch is not a speed-up of the whole training"
-                               : "the arms did not do the same work");
+    add_unlike(a, s, q, epochs ? "only_per_epoch" : "unequal_work");
+    if (epochs) add_epochs(a, s->of, s->than);
 }
 
 // Under DDP a batch may be that of one rank or that of all ranks.
 static void ambiguous_batch(findings *a, const claim_statement *s, const claim_row *r) {
     const stated *batch = &r->values[QUANTITY_BATCH], *devices = &r->values[QUANTITY_DEVICES];
     if (!row_batch_is_ambiguous(r)) return;
-    finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_GLOBAL_BATCH, s, r, NULL},
-                "'%s': is batch %s per rank (%s ranks) or global?", r->name, batch->text,
-                devices->text);
-    finding_arithmetic(a, "%s per step, or %s x %s = %s", batch->text, batch->text, devices->text,
-                       finding_show(batch->value * devices->value).text);
-    finding_consequence(a, "it is unknown whether the arms took steps of the same size");
+    finding_add(a, FINDING_UNSUPPORTED, (subject){QUANTITY_GLOBAL_BATCH, s, r, NULL}, "open_batch",
+                "unknown_steps");
+    finding_put(a, given("batch", batch), given("ranks", devices));
+    finding_sum(a, "two_batches", given("batch", batch), given("ranks", devices),
+                shown("product", batch->value * devices->value));
 }
 
 // A condition given for only one of the two rows: whether they are alike cannot be checked.
@@ -171,12 +149,10 @@ static void one_sided(findings *a, const claim_statement *s, quantity q) {
         y = &global_y;
     }
     if (x->given == y->given) return;
-    finding_add(a, FINDING_UNSUPPORTED, subject_of((int)q, s),
-                "'%s' and '%s': %s is given for only one of them", of->name, than->name,
-                quantity_key(q));
-    finding_arithmetic(a, "'%s': %s; '%s': not given", x->given ? of->name : than->name,
-                       x->given ? x->text : y->text, x->given ? than->name : of->name);
-    finding_consequence(a, "it is unknown whether the arms were alike");
+    finding_add(a, FINDING_UNSUPPORTED, subject_of((int)q, s), "one_sided", "unknown_conditions");
+    finding_put(a, named("quantity", quantity_key(q)));
+    finding_sum(a, "one_given", named("row", x->given ? of->name : than->name),
+                given("given", x->given ? x : y), named("other", x->given ? than->name : of->name));
 }
 
 static bool compared_before(const findings *a, const claim_statement *s, const claim_row *r) {
@@ -204,10 +180,10 @@ static void check_labels(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
     for (label l = LABEL_STRATEGY + 1; l < LABELS; l++) {
         if (!rows_differ_in_label(of, than, l) || !is_due(a, s, LABEL_TOPIC(l))) continue;
-        finding_add(a, FINDING_CONDITIONS, subject_of(LABEL_TOPIC(l), s),
-                    "'%s' and '%s' differ in %s", of->name, than->name, label_key(l));
-        finding_arithmetic(a, "%s '%s' and '%s'", label_key(l), of->labels[l], than->labels[l]);
-        finding_consequence(a, "the arms did not do the same work");
+        finding_add(a, FINDING_CONDITIONS, subject_of(LABEL_TOPIC(l), s), "unlike", "unequal_work");
+        finding_put(a, named("quantity", label_key(l)));
+        finding_sum(a, "both_labels", named("quantity", label_key(l)), named("of", of->labels[l]),
+                    named("than", than->labels[l]));
     }
 }
 

@@ -7,11 +7,13 @@
 
 // A projected time, and how it was derived. A throughput is the time of an image (row_time).
 typedef struct projected {
-    stated from, to; // the row's and the projected time
-    double factor;   // projected devices / the row's devices
-    interval plain;  // from / factor
-    interval fixed;  // the same, without dividing the seconds besides the epochs
-    bool divided;    // to is one of these: nothing is left for communication
+    stated from, to;    // the row's and the projected time
+    double factor;      // projected devices / the row's devices
+    interval plain;     // from / factor
+    interval fixed;     // the same, without dividing the seconds besides the epochs
+    bool divided;       // to is one of these: nothing is left for communication
+    const stated *rest; // the seconds that are not divided; NULL: none
+    double result;      // the row's figure, so divided, or multiplied for a throughput
 } projected;
 
 static projected project(const claim_statement *s, quantity q) {
@@ -25,9 +27,12 @@ static projected project(const claim_statement *s, quantity q) {
     p.factor = s->values[QUANTITY_DEVICES].value / (had->given ? had->value : 1);
     const interval factor = interval_exact(p.factor);
     p.fixed = p.plain = interval_divide(p.from.range, factor);
+    p.result = q == QUANTITY_IMAGES_PER_SECOND ? p.factor / p.from.value : p.from.value / p.factor;
     if (q == QUANTITY_TOTAL_SECONDS && other->given) {
-        const interval rest = interval_subtract(p.from.range, other->range);
-        p.fixed = interval_add(interval_divide(rest, factor), other->range);
+        const interval epochs = interval_subtract(p.from.range, other->range);
+        p.fixed = interval_add(interval_divide(epochs, factor), other->range);
+        p.rest = other;
+        p.result = (p.from.value - other->value) / p.factor + other->value;
     }
     if (p.from.given && p.to.given)
         p.divided = interval_meet(p.plain, p.to.range) || interval_meet(p.fixed, p.to.range);
@@ -82,29 +87,21 @@ static bool ratio_divided(const claim_statement *s, quantity q) {
 }
 
 // "40.0 / 4 = 10 ms"; a throughput grows: "100 x 4 = 400 img/s"; other seconds are not divided.
-static phrase say_divided(const findings *a, const projected *p, quantity q, const stated *other) {
-    const char *unit = time_basis_unit(q);
-    if (q == QUANTITY_IMAGES_PER_SECOND)
-        return finding_say(a, "%s x %.4g = %s %s", p->from.text, p->factor,
-                           finding_show(p->factor / p->from.value).text, unit);
-    if (q == QUANTITY_TOTAL_SECONDS && other->given)
-        return finding_say(
-            a, "(%s - %s) / %.4g + %s = %s %s", p->from.text, other->text, p->factor, other->text,
-            finding_show((p->from.value - other->value) / p->factor + other->value).text, unit);
-    return finding_say(a, "%s / %.4g = %s %s", p->from.text, p->factor,
-                       finding_show(p->from.value / p->factor).text, unit);
+static operand division(const projected *p, quantity q) {
+    return nested("division", NULL, whether("grows", q == QUANTITY_IMAGES_PER_SECOND),
+                  given("from", &p->from), rounded("factor", p->factor, 4),
+                  p->rest ? given("other", p->rest) : named("other", NULL),
+                  shown("result", p->result), named("unit", time_basis_unit(q)));
 }
 
-static void say_division(findings *a, const claim_statement *s, quantity q) {
+static void add_division(findings *a, const claim_statement *s, quantity q) {
     const projected p = project(s, q);
     if (p.divided)
-        finding_arithmetic(a, "%s %s, stated %s: nothing is left for communication",
-                           say_divided(a, &p, q, &s->of->values[QUANTITY_OTHER_SECONDS]).text,
-                           finding_text(a, time_basis_name(q)), p.to.text);
+        finding_sum(a, "divided", division(&p, q), named("basis", quantity_key(q)),
+                    given("stated", &p.to));
     else
-        finding_arithmetic(
-            a, "%s times as fast %s is the ideal speed-up of %.4g times as many devices",
-            s->values[QUANTITY_RATIO].text, finding_text(a, time_basis_name(q)), p.factor);
+        finding_sum(a, "ideal_ratio", given("ratio", &s->values[QUANTITY_RATIO]),
+                    named("basis", quantity_key(q)), rounded("factor", p.factor, 4));
 }
 
 static void no_communication(findings *a, const claim_statement *s) {
@@ -115,12 +112,11 @@ static void no_communication(findings *a, const claim_statement *s) {
         if (!project(s, q).divided && (begun || !ratio_divided(s, q))) continue;
         if (!begun)
             finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_COMMUNICATION, s),
-                        "'%s' projected to %s devices without communication", s->of->name,
-                        s->values[QUANTITY_DEVICES].text);
+                        "no_communication", "bound");
+        if (!begun) finding_put(a, given("devices", &s->values[QUANTITY_DEVICES]));
         begun = true;
-        say_division(a, s, q);
+        add_division(a, s, q);
     }
-    if (begun) finding_consequence(a, "this is a bound that no machine reaches, not a measurement");
 }
 
 // A projected time must be the row's time divided, that plus communication, or the other row's time
@@ -129,18 +125,11 @@ static void check_time(findings *a, const claim_statement *s, quantity q) {
     const projected p = project(s, q);
     if (!p.to.given || !p.from.given || p.divided || adds_communication(s, q, &p)) return;
     if (follows_ratio(s, q, &p)) return;
-    const stated *other = &s->of->values[QUANTITY_OTHER_SECONDS];
-    const bool fixed = q == QUANTITY_TOTAL_SECONDS && other->given;
-    const double rest = p.from.value - (fixed ? other->value : 0);
-    double plain = rest / p.factor + (fixed ? other->value : 0), to = p.to.value;
-    if (q == QUANTITY_IMAGES_PER_SECOND) plain = 1 / plain, to = 1 / to;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "'%s': the projected time %s does not follow from its own", s->of->name,
-                finding_text(a, time_basis_name(q)));
-    finding_arithmetic(a, "%s, stated %s %s: %s", say_divided(a, &p, q, other).text, p.to.text,
-                       time_basis_unit(q), finding_gap(a, to, plain).text);
-    finding_consequence(
-        a, "the projected figures contradict each other: at most one of them is right");
+    const double to = q == QUANTITY_IMAGES_PER_SECOND ? 1 / p.to.value : p.to.value;
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "other_projected_time",
+                "contradicting_projection");
+    finding_put(a, named("basis", quantity_key(q)));
+    finding_sum(a, "projected_time", division(&p, q), given("stated", &p.to), gap(to, p.result));
 }
 
 // Checks the projected speed-up over the other row, for every time that both have.
@@ -157,13 +146,13 @@ static void check_ratio(findings *a, const claim_statement *s) {
     if (last == QUANTITIES) return;
     const stated than = row_time(s->than, last), to = project(s, last).to;
     const bool speed = last == QUANTITY_IMAGES_PER_SECOND;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "'%s': the projected speed-up is different", s->of->name);
-    finding_arithmetic(a, "%s / %s %s %s = %.3g, stated %s: %s", speed ? to.text : than.text,
-                       speed ? than.text : to.text, time_basis_unit(last),
-                       finding_text(a, time_basis_name(last)), than.value / to.value, speedup->text,
-                       finding_gap(a, speedup->value, than.value / to.value).text);
-    finding_consequence(a, "the speed-up does not follow from the projected time");
+    const double ratio = than.value / to.value;
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "other_projected_ratio",
+                "not_from_projected");
+    finding_sum(a, "projected_ratio", given("above", speed ? &to : &than),
+                given("below", speed ? &than : &to), named("unit", time_basis_unit(last)),
+                named("basis", quantity_key(last)), rounded("ratio", ratio, 3),
+                given("stated", speedup), gap(speedup->value, ratio));
 }
 
 void check_projection(findings *a, const claim_statement *s) {

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "words/words.h"
-
 bool row_is(const claim_row *r, const char *strategy) {
     return r->labels[LABEL_STRATEGY] && !strcmp(r->labels[LABEL_STRATEGY], strategy);
 }
@@ -184,13 +182,6 @@ bool statements_share_rows(const claim_statement *s, const claim_statement *t) {
 
 const quantity time_bases[TIME_BASES] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
                                          QUANTITY_IMAGES_PER_SECOND, QUANTITY_BATCH_MS};
-
-const char *time_basis_name(quantity basis) {
-    return basis == QUANTITY_TOTAL_SECONDS       ? WORD("in total")
-           : basis == QUANTITY_SECONDS_PER_EPOCH ? WORD("per epoch")
-           : basis == QUANTITY_BATCH_MS          ? WORD("per batch")
-                                                 : WORD("in throughput");
-}
 
 const char *time_basis_unit(quantity basis) {
     return basis == QUANTITY_BATCH_MS ? "ms" : basis == QUANTITY_IMAGES_PER_SECOND ? "img/s" : "s";

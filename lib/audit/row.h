@@ -51,7 +51,6 @@ bool statements_share_rows(const claim_statement *s, const claim_statement *t);
 // The times that can be compared, in order of preference.
 enum { TIME_BASES = 4 };
 extern const quantity time_bases[TIME_BASES];
-const char *time_basis_name(quantity basis); // "in total", "per epoch": to be translated
 const char *time_basis_unit(quantity basis); // "s", "ms", "img/s"
 // The row's time by that basis: row_epoch(), or as stated. That of a throughput is the time of an
 // image, as stated or of the batches, with the throughput as its text.

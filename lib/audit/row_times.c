@@ -10,11 +10,15 @@
 
 // ---- Parts and the whole -----------------------------------------------------------------------
 
+// How parts are added up, in an epoch or in the total: "12500 steps/epoch x 25 epochs x 19.24 ms".
+typedef operand working(const claim_row *r, bool total);
+
 // A sum of parts, and the stated whole.
 typedef struct parts {
-    const char *what;
-    phrase working; // "12500 steps/epoch x 25 epochs x 19.24 ms"
-    double value;   // in seconds
+    const char *id; // of the finding
+    working *working;
+    bool total;
+    double value; // in seconds
     interval range;
     const stated *whole, *other; // other: added to the parts; NULL: nothing
     double slack;                // the whole may exceed the parts by this factor
@@ -32,21 +36,14 @@ static bool adds_up(const parts *p) {
 }
 
 static void add_mismatch(findings *a, const claim_row *r, const parts *p) {
-    double value = p->value + (has_other(p) ? p->other->value : 0);
-    char working[sizeof p->working.text + STATED_TEXT_BYTES + 8];
-    if (has_other(p))
-        snprintf(working, sizeof working, "%s + %s s", p->working.text, p->other->text);
-    else
-        snprintf(working, sizeof working, "%s", p->working.text);
-    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r), p->what, r->name);
-    finding_arithmetic(a, "%s = %s s, stated %s s: %s", working, finding_show(value).text,
-                       p->whole->text, finding_gap(a, p->whole->value, value).text);
-    if (p->whole->value < value)
-        finding_consequence(
-            a, "one of these figures is wrong, and no speed-up can be based on any of them");
-    else
-        finding_consequence(a, "%s s belong to none of these parts and are not explained",
-                            finding_show(p->whole->value - value).text);
+    const double value = p->value + (has_other(p) ? p->other->value : 0);
+    const bool less = p->whole->value < value;
+    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r), p->id,
+                less ? "one_is_wrong" : "unexplained");
+    if (!less) finding_put(a, shown("unexplained", p->whole->value - value));
+    finding_sum(a, "parts", p->working(r, p->total),
+                has_other(p) ? given("other", p->other) : named("other", NULL), shown("sum", value),
+                given("stated", p->whole), gap(p->whole->value, value));
 }
 
 // Returns true if it began a finding, to which the caller may add lines.
@@ -67,8 +64,8 @@ static double slack_in_total(const claim_row *r, bool epochs) {
 // What fills an epoch, compared with the stated time of an epoch, and with the total.
 typedef struct epoch_parts {
     const char *in_epoch, *in_total; // the findings
-    phrase epoch, total;             // the workings
-    double value;                    // seconds per epoch
+    working *working;
+    double value; // seconds per epoch
     interval range;
 } epoch_parts;
 
@@ -77,8 +74,8 @@ static const stated *check_epoch_parts(findings *a, const claim_row *r, const ep
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
     const stated *epoch = &v[QUANTITY_SECONDS_PER_EPOCH], listed = row_listed_epoch(r);
     stated usual = epoch->given ? *epoch : listed;
-    parts p = {.what = e->in_epoch,
-               .working = e->epoch,
+    parts p = {.id = e->in_epoch,
+               .working = e->working,
                .value = e->value,
                .range = e->range,
                .whole = &usual,
@@ -87,8 +84,8 @@ static const stated *check_epoch_parts(findings *a, const claim_row *r, const ep
     if (usual.given && check_whole(a, r, &p)) return epoch;
     p.whole = &v[QUANTITY_TOTAL_SECONDS];
     if (!p.whole->given || !epochs->given) return NULL;
-    p.what = e->in_total;
-    p.working = e->total;
+    p.id = e->in_total;
+    p.total = true;
     p.value *= epochs->value;
     p.range = interval_multiply(p.range, epochs->range);
     p.range.high = fmax(p.range.high, listed.range.high * epochs->range.high);
@@ -158,16 +155,15 @@ static stated implied_by_phases(const claim_row *r) {
     return step.given ? implied_batch(r, step.range, step.value) : step;
 }
 
-static void say_implied(findings *a, const claim_row *r, stated implied) {
-    stated batch = row_global_batch(r);
+static void add_implied(findings *a, const claim_row *r, stated implied) {
+    const stated batch = row_global_batch(r);
     if (implied.given && batch.given)
-        finding_arithmetic(a, "the other figures together imply a batch of %s, stated %s",
-                           finding_show(implied.value).text, batch.text);
+        finding_sum(a, "implied_batch", shown("batch", implied.value), given("stated", &batch));
 }
 
 // Do the times of all rows that state no batch imply the same size? (A row that states one is
 // checked against it.)
-static void check_implied(findings *a, stated (*implied)(const claim_row *), const char *what) {
+static void check_implied(findings *a, stated (*implied)(const claim_row *), const char *id) {
     const claim *c = a->claim;
     const claim_row *first = NULL;
     stated expected = {0};
@@ -183,21 +179,19 @@ static void check_implied(findings *a, stated (*implied)(const claim_row *), con
         if (!interval_meet(batch.range, expected.range)) differ = true;
     }
     if (!differ) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, first), what, NULL);
+    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, first), id,
+                "unequal_work_or_timing");
     for (size_t i = 0; i < c->row_count; i++) {
         const claim_row *r = &c->rows[i];
         stated batch = implied(r);
         if (batch.given && !row_global_batch(r).given)
-            finding_arithmetic(a, "'%s' implies %s", r->name, finding_show(batch.value).text);
+            finding_sum(a, "row_implies", named("row", r->name), shown("batch", batch.value));
     }
-    finding_consequence(a, "the arms did not do the same work, or were not timed in the same way");
 }
 
 void check_implied_batches(findings *a) {
-    check_implied(a, implied_by_batch_time,
-                  WORD("the arms imply different batch sizes (from the time per batch)"));
-    check_implied(a, implied_by_phases,
-                  WORD("the arms imply different batch sizes (from load and update)"));
+    check_implied(a, implied_by_batch_time, "batch_times_imply");
+    check_implied(a, implied_by_phases, "phases_imply");
 }
 
 // ---- Epochs ------------------------------------------------------------------------------------
@@ -207,11 +201,9 @@ void check_implied_batches(findings *a) {
 static bool check_among_epochs(findings *a, const claim_row *r) {
     const stated *epoch = &r->values[QUANTITY_SECONDS_PER_EPOCH], listed = row_listed_epoch(r);
     if (!epoch->given || interval_meet(listed.range, epoch->range)) return false;
-    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r),
-                "'%s': its time per epoch is not among those of its epochs", r->name);
-    finding_arithmetic(a, "%zu epochs took %s s, stated %s s",
-                       r->series[SERIES_EPOCH_SECONDS].count, listed.text, epoch->text);
-    finding_consequence(a, "no mean or median of these epochs is the stated time");
+    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r), "other_epoch", "no_mean");
+    finding_sum(a, "listed_epochs", counted("count", r->series[SERIES_EPOCH_SECONDS].count),
+                given("listed", &listed), given("stated", epoch));
     return true;
 }
 
@@ -224,6 +216,12 @@ static double missing_epochs(const claim_row *r) {
     return fmin(0, ceil(epochs->range.high) - count);
 }
 
+static operand sum_of_epochs(const claim_row *r, bool total) {
+    (void)total;
+    return nested("working", "sum_of_epochs",
+                  counted("count", r->series[SERIES_EPOCH_SECONDS].count));
+}
+
 // A list of some of the epochs is a part of the total, and with a warm-up that is no epoch, the
 // total may lack the longest.
 static bool check_epoch_list(findings *a, const claim_row *r) {
@@ -232,8 +230,8 @@ static bool check_epoch_list(findings *a, const claim_row *r) {
     if (!seconds->count) return false;
     if (check_among_epochs(a, r)) return true;
     if (!total->given) return false;
-    parts p = {.what = WORD("'%s': its epochs do not add up to the total time"),
-               .working = finding_say(a, "the sum of %zu epochs", seconds->count),
+    parts p = {.id = "epochs_not_total",
+               .working = sum_of_epochs,
                .whole = total,
                .other = &r->values[QUANTITY_OTHER_SECONDS],
                .slack = slack_in_total(r, true)};
@@ -245,14 +243,20 @@ static bool check_epoch_list(findings *a, const claim_row *r) {
     return check_whole(a, r, &p);
 }
 
+static operand equal_epochs(const claim_row *r, bool total) {
+    (void)total;
+    return nested("working", "equal_epochs", given("epochs", &r->values[QUANTITY_EPOCHS]),
+                  given("seconds", &r->values[QUANTITY_SECONDS_PER_EPOCH]));
+}
+
 // If the row lists the seconds of all epochs, these make the total, whatever the usual epoch takes.
 static bool check_epoch_time(findings *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
     const stated *seconds = &v[QUANTITY_SECONDS_PER_EPOCH];
     if (!epochs->given || !seconds->given || !v[QUANTITY_TOTAL_SECONDS].given) return false;
     if (r->series[SERIES_EPOCH_SECONDS].count && missing_epochs(r) <= 0) return false;
-    const parts p = {.what = WORD("'%s': its epochs do not add up to the total time"),
-                     .working = finding_say(a, "%s epochs x %s s", epochs->text, seconds->text),
+    const parts p = {.id = "epochs_not_total",
+                     .working = equal_epochs,
                      .value = epochs->value * seconds->value,
                      .range = interval_multiply(epochs->range, seconds->range),
                      .whole = &v[QUANTITY_TOTAL_SECONDS],
@@ -263,31 +267,47 @@ static bool check_epoch_time(findings *a, const claim_row *r) {
 
 // ---- Steps -------------------------------------------------------------------------------------
 
-static bool check_batch_time(findings *a, const claim_row *r) {
-    const stated *v = r->values, *ms = &v[QUANTITY_BATCH_MS], *epochs = &v[QUANTITY_EPOCHS];
+static operand epochs_in(const claim_row *r, bool total) {
+    return total ? given("epochs", &r->values[QUANTITY_EPOCHS]) : named("epochs", NULL);
+}
+
+static operand batches(const claim_row *r, bool total) {
     const stated steps = row_steps(r);
+    return nested("working", "batches", given("steps", &steps), epochs_in(r, total),
+                  given("ms", &r->values[QUANTITY_BATCH_MS]));
+}
+
+static bool check_batch_time(findings *a, const claim_row *r) {
+    const stated *ms = &r->values[QUANTITY_BATCH_MS], steps = row_steps(r);
     if (!steps.given || !ms->given) return false;
     const epoch_parts e = {
-        .in_epoch = WORD("'%s': its batches do not add up to the time per epoch"),
-        .in_total = WORD("'%s': its batches do not add up to the total time"),
-        .epoch = finding_say(a, "%s steps/epoch x %s ms", steps.text, ms->text),
-        .total = finding_say(a, "%s steps/epoch x %s epochs x %s ms", steps.text, epochs->text,
-                             ms->text),
+        .in_epoch = "batches_not_epoch",
+        .in_total = "batches_not_total",
+        .working = batches,
         .value = steps.value * ms->value / 1000,
         .range = interval_multiply(steps.range, interval_divide(ms->range, interval_exact(1000)))};
     if (!check_epoch_parts(a, r, &e)) return false;
-    say_implied(a, r, implied_by_batch_time(r));
+    add_implied(a, r, implied_by_batch_time(r));
     return true;
 }
 
-static void say_workers(findings *a, const claim_row *r, double least) {
+static void add_workers(findings *a, const claim_row *r, double least) {
     const stated *workers = &r->values[QUANTITY_LOADER_WORKERS];
     if (workers->range.high > 0)
-        finding_arithmetic(
-            a,
-            "with loading spread over %s loader workers and overlapped with the update, it "
-            "is still at least %s s",
-            workers->text, finding_show(least).text);
+        finding_sum(a, "least_with_workers", given("workers", workers), shown("seconds", least));
+}
+
+static operand phases_of_step(const claim_row *r, bool total) {
+    (void)total;
+    return nested("working", "phases_of_step", given("load", &r->values[QUANTITY_LOAD_SECONDS]),
+                  given("update", &r->values[QUANTITY_UPDATE_SECONDS]));
+}
+
+static operand phases(const claim_row *r, bool total) {
+    const stated steps = row_steps(r);
+    return nested("working", "phases", given("steps", &steps), epochs_in(r, total),
+                  given("load", &r->values[QUANTITY_LOAD_SECONDS]),
+                  given("update", &r->values[QUANTITY_UPDATE_SECONDS]));
 }
 
 // A stated time per batch also covers what is neither load nor update.
@@ -297,32 +317,27 @@ static bool check_step(findings *a, const claim_row *r, const stated *step) {
     if (!batch.given) return false;
     batch.range = interval_divide(ms->range, interval_exact(1000));
     snprintf(batch.text, sizeof batch.text, "%.6g", batch.value);
-    const parts p = {.what = WORD("'%s': load and update of a step take longer than its batch"),
-                     .working = finding_say(a, "%s + %s s", r->values[QUANTITY_LOAD_SECONDS].text,
-                                            r->values[QUANTITY_UPDATE_SECONDS].text),
+    const parts p = {.id = "phases_not_batch",
+                     .working = phases_of_step,
                      .value = step->value,
                      .range = {step->range.low, INFINITY},
                      .whole = &batch,
                      .slack = 1};
     if (!check_whole(a, r, &p)) return false;
-    say_workers(a, r, step->range.low);
+    add_workers(a, r, step->range.low);
     return true;
 }
 
 static bool check_phases(findings *a, const claim_row *r) {
     const stated *v = r->values, *epochs = &v[QUANTITY_EPOCHS];
-    const stated *load = &v[QUANTITY_LOAD_SECONDS], *update = &v[QUANTITY_UPDATE_SECONDS];
     const stated steps = row_steps(r), step = step_of_phases(r);
     if (!step.given) return false;
     if (check_step(a, r, &step)) return true;
     if (!steps.given) return false;
     epoch_parts e = {
-        .in_epoch = WORD("'%s': load and update of its steps do not add up to the time per epoch"),
-        .in_total = WORD("'%s': load and update of its steps do not add up to the total time"),
-        .epoch =
-            finding_say(a, "%s steps/epoch x (%s + %s) s", steps.text, load->text, update->text),
-        .total = finding_say(a, "%s steps/epoch x %s epochs x (%s + %s) s", steps.text,
-                             epochs->text, load->text, update->text),
+        .in_epoch = "phases_not_epoch",
+        .in_total = "phases_not_total",
+        .working = phases,
         .value = steps.value * step.value,
         .range = {step.range.low, fmax(step.range.high, v[QUANTITY_BATCH_MS].range.high / 1000)}};
     e.range = interval_multiply(steps.range, e.range);
@@ -332,12 +347,18 @@ static bool check_phases(findings *a, const claim_row *r) {
     const double times = total ? epochs->value : 1;
     const double least = times * e.range.low;
     if ((whole->given ? whole->range.high : row_listed_epoch(r).range.high) < least)
-        say_workers(a, r, least);
-    say_implied(a, r, implied_by_phases(r));
+        add_workers(a, r, least);
+    add_implied(a, r, implied_by_phases(r));
     return true;
 }
 
 // ---- Throughput --------------------------------------------------------------------------------
+
+static operand images(const claim_row *r, bool total) {
+    return nested("working", "images", epochs_in(r, total),
+                  given("images", &r->values[QUANTITY_SAMPLES]),
+                  given("rate", &r->values[QUANTITY_IMAGES_PER_SECOND]));
+}
 
 // Reports count a throughput over the epochs alone, or over all that the total has.
 static bool check_throughput(findings *a, const claim_row *r) {
@@ -346,8 +367,8 @@ static bool check_throughput(findings *a, const claim_row *r) {
     const stated *epoch = &v[QUANTITY_SECONDS_PER_EPOCH], *other = &v[QUANTITY_OTHER_SECONDS];
     const bool whole = total->given && epochs->given;
     if (!rate->given || !samples->given || (!epoch->given && !whole)) return false;
-    parts p = {.what = WORD("'%s': its throughput does not give its time per epoch"),
-               .working = finding_say(a, "%s images / %s img/s", samples->text, rate->text),
+    parts p = {.id = "throughput_not_epoch",
+               .working = images,
                .value = samples->value / rate->value,
                .range = interval_divide(samples->range, rate->range),
                .whole = epoch};
@@ -359,9 +380,8 @@ static bool check_throughput(findings *a, const claim_row *r) {
           interval_divide(interval_subtract(total->range, other->range), epochs->range));
     if (interval_meet(one, span)) return false;
     if (!epoch->given) {
-        p.what = WORD("'%s': its throughput does not give its total time");
-        p.working = finding_say(a, "%s epochs x %s images / %s img/s", epochs->text, samples->text,
-                                rate->text);
+        p.id = "throughput_not_total";
+        p.total = true;
         p.value *= epochs->value;
         p.whole = total;
     }
@@ -382,13 +402,10 @@ static bool check_images_per_batch(findings *a, const claim_row *r) {
     if (row_has_longer_time(r)) images.high = INFINITY;
     if (interval_meet(images, batch.range)) return false;
     const double value = rate->value * ms->value / 1000;
-    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r),
-                "'%s': its throughput is not that of its batches", r->name);
-    finding_arithmetic(a, "%s img/s x %s ms = %s images per batch, stated %s: %s", rate->text,
-                       ms->text, finding_show(value).text, batch.text,
-                       finding_gap(a, batch.value, value).text);
-    finding_consequence(
-        a, "one of these figures is wrong, and no speed-up can be based on any of them");
+    finding_add(a, FINDING_ARITHMETIC, subject_row(TOPIC_TIME, r), "throughput_not_batches",
+                "one_is_wrong");
+    finding_sum(a, "images_per_batch", given("rate", rate), given("ms", ms), shown("images", value),
+                given("stated", &batch), gap(batch.value, value));
     return true;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Consistency of a row besides its times: sources, batch sizes, accuracies.
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"
+#include "base/json.h"
 
 // ---- Sources of figures ------------------------------------------------------------------------
 
@@ -23,36 +22,32 @@ static bool is_quoted(const claim_row *r) {
     return r->measured && r->source == SOURCE_NONE && has_figures(r);
 }
 
-// Adds one finding for all rows for which `is` holds, naming only the first few. Returns false if
-// there are none.
-static bool list_rows(findings *a, int topic, bool (*is)(const claim_row *), const char *what) {
+// Adds one finding for all rows for which `is` holds, with the names of the first few.
+static void list_rows(findings *a, int topic, bool (*is)(const claim_row *), const char *id,
+                      const char *so) {
     enum { NAMED = 6 };
     const claim *c = a->claim;
     const claim_row *first = NULL;
     size_t found = 0;
-    text names = {0};
+    yaml_node *names = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < c->row_count; i++) {
         if (!is(&c->rows[i])) continue;
         if (!first) first = &c->rows[i];
-        if (found && found < NAMED) text_append(&names, finding_text(a, ", "));
-        if (found == NAMED) text_append(&names, finding_text(a, ", …"));
-        if (found < NAMED) text_format(&names, finding_text(a, "'%s'"), c->rows[i].name);
+        if (found < NAMED) yaml_append(names, json_new_string(c->rows[i].name));
         found++;
     }
-    if (found) {
-        finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), what, text_string(&names));
-        finding_arithmetic(a, "%zu of %zu rows", found, c->row_count);
+    if (first) {
+        finding_add(a, FINDING_UNSUPPORTED, subject_row(topic, first), id, so);
+        finding_put(a, {"rows", names}, whether("more", found > NAMED));
+        finding_sum(a, "rows", counted("found", found), counted("all", c->row_count));
+    } else {
+        yaml_free(names);
     }
-    text_release(&names);
-    return found > 0;
 }
 
 void check_sources(findings *a) {
-    if (list_rows(a, TOPIC_MEASURED, is_expected, "%s expected, never measured"))
-        finding_consequence(a, "these rows are a guess, and so is every speed-up between them");
-    if (list_rows(a, TOPIC_SOURCE, is_quoted, "%s quoted without a source"))
-        finding_consequence(a,
-                            "these figures cannot be checked, and their runs cannot be repeated");
+    list_rows(a, TOPIC_MEASURED, is_expected, "not_measured", "guess");
+    list_rows(a, TOPIC_SOURCE, is_quoted, "no_source", "unrepeatable");
 }
 
 // ---- Batch sizes and accuracies ----------------------------------------------------------------
@@ -66,17 +61,13 @@ static void check_global_batch(findings *a, const claim_row *r) {
     if (ddp && !devices->given) return;
     if (ddp && interval_meet(global->range, interval_multiply(batch->range, devices->range)))
         return;
-    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_GLOBAL_BATCH, r),
-                "'%s': its batch does not match its global batch", r->name);
+    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_GLOBAL_BATCH, r), "other_global_batch",
+                "other_updates");
     if (ddp)
-        finding_arithmetic(a, "%s per rank x %s ranks = %s per step, stated %s", batch->text,
-                           devices->text, finding_show(batch->value * devices->value).text,
-                           global->text);
+        finding_sum(a, "batch_of_ranks", given("batch", batch), given("ranks", devices),
+                    shown("product", batch->value * devices->value), given("stated", global));
     else
-        finding_arithmetic(a, "a batch of %s is split over the devices: %s per step, stated %s",
-                           batch->text, batch->text, global->text);
-    finding_consequence(
-        a, "the number of updates and the learning rate per sample differ from the stated ones");
+        finding_sum(a, "batch_of_devices", given("batch", batch), given("stated", global));
 }
 
 // The proportion of n samples can take n + 1 values.
@@ -88,12 +79,12 @@ static void check_proportion(findings *a, const claim_row *r) {
     double low = ceil(accuracy->range.low / 100 * n - 1e-6);
     double high = floor(accuracy->range.high / 100 * n + 1e-6);
     if (low <= high) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
-                "'%s': no whole number of samples gives its accuracy", r->name);
-    finding_arithmetic(a, "%s %% of %s = %.6g samples: %.0f are %.6g %%, %.0f are %.6g %%",
-                       accuracy->text, finding_show(n).text, accuracy->value / 100 * n, high,
-                       100 * high / n, low, 100 * low / n);
-    finding_consequence(a, "the accuracy or the number of test samples is wrong");
+    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r), "no_proportion",
+                "wrong_accuracy");
+    finding_sum(a, "proportion", given("accuracy", accuracy), shown("samples", n),
+                rounded("right", accuracy->value / 100 * n, 6), fixed("fewer", high, 0),
+                rounded("fewer_percent", 100 * high / n, 6), fixed("more", low, 0),
+                rounded("more_percent", 100 * low / n, 6));
 }
 
 // Weighted by their numbers of samples, the classes' accuracies must give the overall accuracy.
@@ -106,11 +97,10 @@ static void check_class_list(findings *a, const claim_row *r) {
     (void)row_sum(samples, NULL, &all);
     interval range = row_sum(classes, samples, &right);
     if (interval_meet(interval_divide(range, interval_exact(all)), accuracy->range)) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r),
-                "'%s': the accuracies of its classes do not give its overall accuracy", r->name);
-    finding_arithmetic(a, "%.0f samples of %zu classes: %.2f %%, stated %s %%", all, classes->count,
-                       right / all, accuracy->text);
-    finding_consequence(a, "they are not from one evaluation");
+    finding_add(a, FINDING_ARITHMETIC, subject_row(QUANTITY_ACCURACY, r), "other_classes",
+                "two_evaluations");
+    finding_sum(a, "classes", fixed("samples", all, 0), counted("classes", classes->count),
+                fixed("accuracy", right / all, 2), given("stated", accuracy));
 }
 
 void check_sums(findings *a) {

@@ -2,7 +2,6 @@
 // Slower, faster, speed-up: recomputed from every time that both rows give; and parts of a step:
 // the causes of a difference in time, and the ratio of loading to the update.
 #include <math.h>
-#include <stdio.h>
 
 #include "audit/checks.h"
 #include "audit/row.h"
@@ -79,49 +78,31 @@ static bool agrees(const claim_statement *s, const time_ratio *t) {
     return false;
 }
 
-// ---- Printing ----------------------------------------------------------------------------------
+// ---- Arithmetic --------------------------------------------------------------------------------
 
-// "'b' 13.8 % slower than 'a'", "'b' 2 times as fast as 'a'".
-static phrase say(const findings *a, const claim_statement *s) {
-    const stated *x = amount_of(s);
-    bool slower = s->kind == STATEMENT_SLOWER;
-    if (!x->given)
-        return finding_say(a, slower ? "'%s' slower than '%s'" : "'%s' faster than '%s'",
-                           s->of_name, s->than_name);
-    if (is_percent(s))
-        return finding_say(a,
-                           slower ? "'%s' %s %% slower than '%s'" : "'%s' %s %% faster than '%s'",
-                           s->of_name, x->text, s->than_name);
-    return finding_say(a,
-                       slower ? "'%s' %s times as slow as '%s'" : "'%s' %s times as fast as '%s'",
-                       s->of_name, x->text, s->than_name);
+// What is stated: "'b' 13.8 % slower than 'a'", "'b' 2 times as fast as 'a'".
+static operand statement(const char *key, const claim_statement *s) {
+    return nested(key, NULL, named("of", s->of_name), named("than", s->than_name),
+                  whether("slower", s->kind == STATEMENT_SLOWER), whether("percent", is_percent(s)),
+                  given("amount", amount_of(s)));
 }
 
-// "80.9 % slower, stated 80.6 %", "1.83 times as fast, stated 2: 1.09 times more".
-static phrase say_amount(const findings *a, const claim_statement *s, double value) {
-    const stated *x = amount_of(s);
-    bool slower = s->kind == STATEMENT_SLOWER;
-    if (is_percent(s))
-        return finding_say(a,
-                           (value >= 0) == slower ? "%.3g %% slower, stated %s %%"
-                                                  : "%.3g %% faster, stated %s %%",
-                           fabs(value), x->text);
-    phrase times = finding_say(a, slower ? "%.3g times as slow" : "%.3g times as fast", value);
-    if (!x->given) return times;
-    return finding_say(a, "%s, stated %s: %s", times.text, x->text,
-                       finding_gap(a, x->value, value).text);
-}
-
-// A line such as "34.80 / 19.24 ms a batch: 80.9 % slower, stated 80.6 %".
-static void say_basis(findings *a, const claim_statement *s, quantity basis) {
-    time_ratio t = ratio_of(s, basis);
+// What the rows give: "34.80 / 19.24 ms per batch: 80.9 % slower, stated 80.6 %", "1.83 times as
+// fast, stated 2: 9.4 % more".
+static void add_basis(findings *a, const claim_statement *s, quantity basis) {
+    const time_ratio t = ratio_of(s, basis);
     const bool slower = s->kind == STATEMENT_SLOWER, speed = basis == QUANTITY_IMAGES_PER_SECOND;
+    const stated *x = amount_of(s);
     if (!t.given) return;
     const stated above = row_time(slower != speed ? s->of : s->than, basis);
     const stated below = row_time(slower != speed ? s->than : s->of, basis);
-    finding_arithmetic(a, "%s / %s %s %s: %s", above.text, below.text, time_basis_unit(basis),
-                       finding_text(a, time_basis_name(basis)),
-                       say_amount(a, s, amount(s, 0, t.value)).text);
+    const double value = amount(s, 0, t.value);
+    const bool percent = is_percent(s);
+    finding_sum(a, "amount", given("above", &above), given("below", &below),
+                named("unit", time_basis_unit(basis)), named("basis", quantity_key(basis)),
+                whether("slower", percent && value < 0 ? !slower : slower),
+                whether("percent", percent), rounded("amount", percent ? fabs(value) : value, 3),
+                given("stated", x), x->given ? gap(x->value, value) : named("gap", NULL));
 }
 
 // ---- One statement -----------------------------------------------------------------------------
@@ -129,16 +110,15 @@ static void say_basis(findings *a, const claim_statement *s, quantity basis) {
 // There is nothing to recompute from. The speed-up per device is still printed.
 static void unsupported(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
-    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s),
-                "%s: the rows do not give the times", say(a, s).text);
+    finding_add(a, FINDING_UNSUPPORTED, subject_of(TOPIC_SOURCE, s), "no_times",
+                s->source == SOURCE_NONE    ? "uncheckable_no_source"
+                : s->source == SOURCE_NAMED ? "only_its_source"
+                                            : "uncheckable_alone");
+    finding_put(a, statement("statement", s));
     if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
-        finding_arithmetic(a, "%s / (%s / %s devices) = %.2f of the ideal speed-up",
-                           amount_of(s)->text, of->text, than->text,
-                           amount_of(s)->value * than->value / of->value);
-    finding_consequence(a, s->source == SOURCE_NONE
-                               ? "it cannot be checked: no source is named either"
-                           : s->source == SOURCE_NAMED ? "it depends on its source alone"
-                                                       : "it cannot be checked");
+        finding_sum(a, "share_of_ideal", given("ratio", amount_of(s)), given("of", of),
+                    given("than", than),
+                    fixed("share", amount_of(s)->value * than->value / of->value, 2));
 }
 
 static bool has_basis(const claim_statement *s, quantity basis) {
@@ -159,10 +139,10 @@ static void check_amount(findings *a, const claim_statement *s) {
         return;
     }
     if (agreeing) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "%s: the rows give a different figure", say(a, s).text);
-    for (int i = 0; i < TIME_BASES; i++) say_basis(a, s, time_bases[i]);
-    finding_consequence(a, "the figure does not follow from the rows, which give the measurements");
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "other_amount",
+                "not_from_measurements");
+    finding_put(a, statement("statement", s));
+    for (int i = 0; i < TIME_BASES; i++) add_basis(a, s, time_bases[i]);
 }
 
 // ---- Several figures for one comparison --------------------------------------------------------
@@ -173,24 +153,12 @@ static const struct time_pair {
     quantity whole, part;
     const char *so;
 } time_pairs[] = {
-    {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
-     WORD("one of these times is wrong: both arms took the same number of epochs, so the ratios "
-          "must be equal")},
-    {QUANTITY_SECONDS_PER_EPOCH, QUANTITY_BATCH_MS,
-     WORD("one of these times is wrong: both arms took the same number of steps, so the ratios "
-          "must be equal")},
-    {QUANTITY_TOTAL_SECONDS, QUANTITY_BATCH_MS,
-     WORD("one of these times is wrong: both arms took the same number of steps, so the ratios "
-          "must be equal")},
-    {QUANTITY_SECONDS_PER_EPOCH, QUANTITY_IMAGES_PER_SECOND,
-     WORD("one of these figures is wrong: both arms took the same number of images, so the ratios "
-          "must be equal")},
-    {QUANTITY_TOTAL_SECONDS, QUANTITY_IMAGES_PER_SECOND,
-     WORD("one of these figures is wrong: both arms took the same number of images, so the ratios "
-          "must be equal")},
-    {QUANTITY_BATCH_MS, QUANTITY_IMAGES_PER_SECOND,
-     WORD("one of these figures is wrong: both arms had the same batch, so the ratios must be "
-          "equal")},
+    {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH, "same_epochs"},
+    {QUANTITY_SECONDS_PER_EPOCH, QUANTITY_BATCH_MS, "same_steps"},
+    {QUANTITY_TOTAL_SECONDS, QUANTITY_BATCH_MS, "same_steps"},
+    {QUANTITY_SECONDS_PER_EPOCH, QUANTITY_IMAGES_PER_SECOND, "same_images"},
+    {QUANTITY_TOTAL_SECONDS, QUANTITY_IMAGES_PER_SECOND, "same_images"},
+    {QUANTITY_BATCH_MS, QUANTITY_IMAGES_PER_SECOND, "same_batch"},
 };
 enum { TIME_PAIRS = sizeof time_pairs / sizeof *time_pairs };
 
@@ -241,23 +209,23 @@ static bool bases_differ(const claim_statement *s, const struct time_pair *p) {
     return !interval_meet(interval_divide(left_for(s->of, p), left_for(s->than, p)), part.range);
 }
 
+// A row's time, without the seconds besides its epochs if `net`. Returns its value.
+static double net_time(const claim_row *r, quantity basis, bool net, const char *key, operand *o) {
+    const stated time = row_time(r, basis), *other = &r->values[QUANTITY_OTHER_SECONDS];
+    const bool less = net && basis == QUANTITY_TOTAL_SECONDS && other->given;
+    *o = nested(key, NULL, given("time", &time),
+                less ? given("other", other) : named("other", NULL));
+    return time.value - (less ? other->value : 0);
+}
+
 // A line such as "(97.03 - 48.08) / 69.03 s in total = 0.7091".
-static void say_ratio(findings *a, const claim_statement *s, quantity basis, bool net) {
-    const claim_row *rows[] = {s->of, s->than};
-    phrase texts[2];
-    double values[2];
-    for (int i = 0; i < 2; i++) {
-        const stated time = row_time(rows[i], basis);
-        const stated *other = &rows[i]->values[QUANTITY_OTHER_SECONDS];
-        const bool less = net && basis == QUANTITY_TOTAL_SECONDS && other->given;
-        texts[i] = less ? finding_say(a, "(%s - %s)", time.text, other->text) : (phrase){0};
-        if (!less) snprintf(texts[i].text, sizeof texts[i].text, "%s", time.text);
-        values[i] = time.value - (less ? other->value : 0);
-    }
+static void add_ratio(findings *a, const claim_statement *s, quantity basis, bool net) {
     const bool speed = basis == QUANTITY_IMAGES_PER_SECOND;
-    finding_arithmetic(a, "%s / %s %s %s = %.4g", texts[speed].text, texts[!speed].text,
-                       time_basis_unit(basis), finding_text(a, time_basis_name(basis)),
-                       values[0] / values[1]);
+    operand of, than;
+    const double x = net_time(s->of, basis, net, speed ? "below" : "above", &of);
+    const double y = net_time(s->than, basis, net, speed ? "above" : "below", &than);
+    finding_sum(a, "times_ratio", of, than, named("unit", time_basis_unit(basis)),
+                named("basis", quantity_key(basis)), rounded("ratio", x / y, 4));
 }
 
 // Reports once per pair of rows, however many statements are about the pair.
@@ -267,11 +235,9 @@ static void check_bases(findings *a, const claim_statement *s) {
         if (is_about_time(t) && statements_share_rows(s, t)) return;
     while (p < time_pairs + TIME_PAIRS && !bases_differ(s, p)) p++;
     if (p == time_pairs + TIME_PAIRS) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                "'%s' and '%s': one comparison, different ratios", s->of->name, s->than->name);
-    say_ratio(a, s, p->whole, p->part != QUANTITY_IMAGES_PER_SECOND);
-    say_ratio(a, s, p->part, false);
-    finding_consequence(a, p->so, NULL);
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "two_ratios", p->so);
+    add_ratio(a, s, p->whole, p->part != QUANTITY_IMAGES_PER_SECOND);
+    add_ratio(a, s, p->part, false);
 }
 
 // Can both statements be true, in any reading of either?
@@ -311,12 +277,10 @@ static void check_others(findings *a, const claim_statement *s) {
         if (!is_about_time(t) || !statements_share_rows(s, t) || !amount_of(t)->given) continue;
         if (!about_one_basis(s, t) || compatible(s, t) || are_of_two_times(s, t)) continue;
         double time = meant(s, 0, amount_of(s)->value);
-        finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
-                    "'%s' and '%s': two figures for the same thing", s->of->name, s->than->name);
-        finding_arithmetic(a, "%s; %s", say(a, t).text, say(a, s).text);
-        finding_arithmetic(a, "that is %.4g and %.4g times the time",
-                           meant(t, 0, amount_of(t)->value), s->of == t->of ? time : 1 / time);
-        finding_consequence(a, "at most one of them is right");
+        finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "two_figures", "at_most_one");
+        finding_sum(a, "two_statements", statement("first", t), statement("second", s));
+        finding_sum(a, "as_times", rounded("first", meant(t, 0, amount_of(t)->value), 4),
+                    rounded("second", s->of == t->of ? time : 1 / time, 4));
     }
 }
 
@@ -328,12 +292,10 @@ static void check_difference(findings *a, const claim_statement *s) {
         const stated *of = &s->of->values[q], *than = &s->than->values[q], *d = &s->values[q];
         if (!d->given || !of->given || !than->given) continue;
         if (interval_meet(interval_subtract(of->range, than->range), d->range)) continue;
-        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s),
-                    "'%s' and '%s': the stated difference does not match", s->of->name,
-                    s->than->name);
-        finding_arithmetic(a, "%s: %s - %s = %s, stated %s", quantity_key((quantity)q), of->text,
-                           than->text, finding_show(of->value - than->value).text, d->text);
-        finding_consequence(a, "the stated difference does not follow from the rows");
+        finding_add(a, FINDING_ARITHMETIC, subject_of(q, s), "other_difference", "not_from_rows");
+        finding_sum(a, "difference", named("quantity", quantity_key((quantity)q)), given("of", of),
+                    given("than", than), shown("difference", of->value - than->value),
+                    given("stated", d));
     }
 }
 
@@ -352,41 +314,34 @@ static void check_overhead(findings *a, const claim_statement *s) {
     const stated *of = &s->of->values[QUANTITY_BATCH_MS], *ms = &s->values[QUANTITY_MS];
     const stated *than = &s->than->values[QUANTITY_BATCH_MS];
     if (!of->given || !than->given) {
-        finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_MS, s),
-                    "'%s': the rows give no time per batch to compare", s->of->name);
-        finding_arithmetic(a, "stated %s ms", ms->text);
-        finding_consequence(a, "the overhead cannot be checked");
+        finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_MS, s), "no_batch_times",
+                    "uncheckable_overhead");
+        finding_sum(a, "stated_overhead", given("stated", ms));
         return;
     }
     const double difference = of->value - than->value;
     const interval all = interval_subtract(of->range, than->range);
     const bool left = difference > ms->value;
     if (interval_meet(all, ms->range) || (left && s->kind == STATEMENT_PART)) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_MS, s),
-                "'%s': the stated overhead is not the difference from '%s'", s->of->name,
-                s->than->name);
-    finding_arithmetic(a,
-                       left ? "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms unexplained"
-                            : "%s - %s = %.4g ms per batch, stated %s ms: %.4g ms too much",
-                       of->text, than->text, difference, ms->text, fabs(difference - ms->value));
-    finding_consequence(a, "the named cause does not account for the time");
+    finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_MS, s), "other_overhead", "other_cause");
+    finding_sum(a, "overhead", given("of", of), given("than", than),
+                rounded("difference", difference, 4), given("stated", ms),
+                whether("unexplained", left), rounded("rest", fabs(difference - ms->value), 4));
 }
 
 static void check_load(findings *a, const claim_statement *s) {
     const stated *load = &s->of->values[QUANTITY_LOAD_SECONDS], *ratio = &s->values[QUANTITY_RATIO];
     const stated *update = &s->of->values[QUANTITY_UPDATE_SECONDS];
     if (!load->given || !update->given) {
-        finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_LOAD_SECONDS, s),
-                    "'%s': the times of load and update are not given", s->of->name);
-        finding_consequence(a, "the statement cannot be checked");
+        finding_add(a, FINDING_UNSUPPORTED, subject_of(QUANTITY_LOAD_SECONDS, s), "no_phases",
+                    "uncheckable");
         return;
     }
     if (interval_meet(interval_divide(load->range, update->range), ratio->range)) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_LOAD_SECONDS, s),
-                "'%s': the ratio of loading to update is different", s->of->name);
-    finding_arithmetic(a, "%s / %s = %.3g, stated %s", load->text, update->text,
-                       load->value / update->value, ratio->text);
-    finding_consequence(a, "the figure does not follow from the row");
+    finding_add(a, FINDING_ARITHMETIC, subject_of(QUANTITY_LOAD_SECONDS, s), "other_load_ratio",
+                "not_from_row");
+    finding_sum(a, "load_ratio", given("load", load), given("update", update),
+                rounded("ratio", load->value / update->value, 3), given("stated", ratio));
 }
 
 void check_parts(findings *a, const claim_statement *s) {

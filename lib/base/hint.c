@@ -30,7 +30,10 @@ typedef struct row {
 #define AUGMENT     "another augmentation, which is not here"
 #define EVERY_EPOCH "not here: every epoch is reported; the train tools have -v and -q"
 #define INIT        "other initial values, which are not here"
-#define IN_LOSS     "the loss includes it, so a model ends with a 'linear' layer"
+#define IN_LOSS                                                                            \
+    "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "   \
+    "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K " \
+    "classes stays above log(1 + (K - 1) / e), 1.46 for 10"
 
 // Theirs means ours.
 static const row same[] = {
@@ -39,20 +42,38 @@ static const row same[] = {
     {"convolution", "conv", NULL},
     {"batchnormalization batchnorm1d bn", "batch_norm", NULL},
     {"gn groupnormalization", "group_norm", NULL},
+    {"instancenormalization", "instance_norm", NULL},
+    {"ln layernormalization", "layer_norm", NULL},
+    {"lrn localresponsenormalization crossmaplrn2d", "local_response_norm", NULL},
     {"averagepool* meanpool*", "avg_pool", NULL},
     {"maxpooling*", "max_pool", NULL},
+    {"adaptiveavg* adaptiveaverage*", "adaptive_avg_pool", NULL},
+    {"spatialdropout* channeldropout", "dropout2d", NULL},
+    {"droppath", "stochastic_depth", NULL},
     {"globalavg* globalaverage* gap", "global_avg_pool", NULL},
+    {"pad padding zeropad* constantpad*", "zero_pad", NULL},
+    {"upsampl* interpolate", "upsample", "It repeats each value; other modes are not here"},
     {"skip skipconnection shortcut basicblock resblock residualblock resnetblock", "residual",
      NULL},
     {"sum plus", "add", NULL},
+    {"mul product times", "multiply", NULL},
+    {"cat concatenate concatenation concatlayer skipconcat", "concat", NULL},
+    {"channelshuffle", "shuffle", NULL},
+    {"narrow split chunk", "slice", "It is one range of the channels: [first, end]"},
     {"view reshape", "flatten", NULL},
     {"swish", "silu", NULL},
+    {"lrelu", "leaky_relu", NULL},
+    {"hswish", "hard_swish", NULL},
+    {"hsigmoid", "hard_sigmoid", NULL},
+    {"logistic", "sigmoid", NULL},
     // Options of layers
     {"outchannels outfeatures filters numfilters units channels outplanes", "out", NULL},
     {"kernelsize ksize filtersize size window", "kernel", NULL},
     {"kernelsize kernel poolsize ksize window", "size", NULL},
+    {"size outsize", "output_size", NULL},
     {"strides", "stride", NULL},
     {"pad pads", "padding", NULL},
+    {"scale factor size", "scale_factor", NULL},
     {"usebias", "bias", NULL},
     {"epsilon", "eps", NULL},
     {"numgroups", "groups", NULL},
@@ -179,22 +200,20 @@ static const row same[] = {
 // Theirs is something else, or needs no word here.
 static const row other[] = {
     // Layers
-    {"elu celu selu relu6 prelu leakyrelu lrelu rrelu crelu threshold relu2 squaredrelu glu reglu "
-     "geglu swiglu tanh hardtanh tanhshrink sigmoid hardsigmoid logsigmoid hardswish hswish mish "
-     "softplus softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
+    {"selu", "elu",
+     "not here; 'elu: {alpha: 1.6732632423543772}' and then 'scale: {factor: 1.0507009873554805}' "
+     "are that"},
+    {"prelu rrelu crelu threshold relu2 squaredrelu glu reglu geglu swiglu hardtanh tanhshrink "
+     "logsigmoid softsign softshrink hardshrink quickgelu gelunew geluhtanh maxout",
      "relu", ACTIVATION},
-    {"softmax* logsoftmax*", "relu", IN_LOSS},
+    {"softmax*", "relu", IN_LOSS},
     {"activation", "relu", "each is a layer by its own name, such as 'relu'"},
     {"crossentropy*", "relu", "it is the loss of every model, not a layer"},
     {"nllloss* mseloss* bceloss* bcewithlogits*", "relu",
      "cross entropy is the loss of every model, not a layer"},
-    {"dropout1d dropout2d dropout3d spatialdropout* channeldropout featurealphadropout", "dropout",
-     "it drops whole channels; 'dropout' drops single values, and there is no other here"},
-    {"alphadropout gaussiandropout dropblock* droppath stochasticdepth dropconnect", "dropout",
-     "not here; 'dropout' drops single values"},
-    {"adaptiveavg* adaptiveaverage*", "global_avg_pool",
-     "with size 1 it is 'global_avg_pool'; other sizes are not here: 'avg_pool' takes the size and "
-     "the stride of its window"},
+    {"dropout1d dropout3d featurealphadropout alphadropout gaussiandropout dropblock* dropconnect",
+     "dropout",
+     "not here; 'dropout' drops single values, 'dropout2d' channels, and 'stochastic_depth' all"},
     {"globalmax* globalmp*", "max_pool", "'max_pool' with a window as large as the image is that"},
     {"adaptivemax*", "max_pool",
      "with size 1 it is 'max_pool' with a window as large as the image; other sizes are not here"},
@@ -207,26 +226,26 @@ static const row other[] = {
      "conv", "not here: 'conv' and the pools are of two dimensions"},
     {"depthwiseconv* dwconv separableconv* pointwiseconv*", "conv",
      "'conv' with 'groups' as many as channels is depthwise, and with 'kernel: 1' pointwise"},
-    {"layernorm*", "group_norm",
-     "'group_norm: {groups: 1}' normalises all channels and positions of a sample"},
-    {"instancenorm*", "group_norm",
-     "'group_norm' with as many groups as channels normalises each of them apart"},
     {"syncbatchnorm syncbn", "batch_norm",
      "'batch_norm' in the model, and 'sync_batch_norm: true' in the experiment"},
-    {"batchnorm3d batchrenorm* ghostbatchnorm rmsnorm weightnorm spectralnorm localresponsenorm "
-     "lrn frn filterresponsenorm",
-     "batch_norm", "not here; the normalisations are 'batch_norm' and 'group_norm'"},
-    {"concat* cat densenetblock denseblock", "add",
-     "not here; 'add' and 'residual' join the outputs of two layers by adding them"},
-    {"mul multiply gate squeezeexcit* squeezeandexcit* seblock sub subtract minimum maximum matmul",
-     "add", "not here; 'add' joins the outputs of two layers"},
+    {"batchnorm3d batchrenorm* ghostbatchnorm rmsnorm weightnorm spectralnorm frn "
+     "filterresponsenorm",
+     "batch_norm",
+     "not here; the normalisations are 'batch_norm', 'group_norm', 'instance_norm', 'layer_norm' "
+     "and 'local_response_norm'"},
+    {"densenetblock denseblock denselayer inception*", "concat",
+     "'concat' puts the outputs of layers beside each other"},
+    {"gate squeezeexcit* squeezeandexcit* seblock selayer semodule", "multiply",
+     "'global_avg_pool', two 'conv' with 'kernel: 1', 'sigmoid', and 'multiply: {with: …}'"},
+    {"sub subtract minimum maximum matmul", "add",
+     "not here; 'add' and 'multiply' join the outputs of two layers"},
     {"lstm* gru* rnn* embedding attention attn multihead* selfattention transformer* mamba", "conv",
      "not here: models are of images, made of convolutions and linear layers"},
     {"bilinear lazybilinear", "linear", "not here"},
     {"identity", "relu", "leave it out: a layer without effect needs no word"},
     {"sequential", "residual", "the list 'layers' is one; 'body' of 'residual' is a list as well"},
-    {"upsampl* interpolate pixelshuffle zeropad* padding reflectionpad* unfold fold", "conv",
-     "not here; 'padding' is an option of 'conv' and of the pools"},
+    {"pixelshuffle reflectionpad* replicationpad* unfold fold", "conv",
+     "not here; 'zero_pad' and 'upsample' are"},
     // Options of layers
     {"inchannels infeatures inplanes numfeatures numchannels normalizedshape", "from",
      "leave it out: the size of an input is that of the layer before"},
@@ -234,11 +253,9 @@ static const row other[] = {
     {"dilation", "stride", "not here: windows have no gaps"},
     {"paddingmode", "kernel", "not here: 'conv' pads with zeros"},
     {"activation", "out", "an activation is a layer of its own, after this one"},
-    {"ceilmode", "size",
-     "not here: as in PyTorch by default, a window that does not fit is left out"},
-    {"countincludepad", "size", "not here: zeros of the padding count, as in PyTorch by default"},
     {"affine elementwiseaffine center scale", "eps", "it always has a weight and a bias"},
-    {"negativeslope", "from", "'relu' has a slope of 0 below 0"},
+    {"negativeslope", "from", "'leaky_relu' has it"},
+    {"dim axis", "from", "leave it out: it is the one of channels, features or classes"},
     {"approximate", "from", "'gelu' is the exact one"},
     {"keepprob keeprate", "p", "'p' is the probability of dropping: 1 - keep_prob"},
     // Experiments

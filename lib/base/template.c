@@ -11,9 +11,12 @@
 #include "base/markdown_text.h"
 #include "base/memory.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "base/template_internal.h"
 
-enum { USE_DEPTH = 32, OUTPUT_MAX = 1 << 26 };
+// A template may come from a stranger: what it can take of time and memory has an end, far above
+// what a page needs.
+enum { USE_DEPTH = 32, TEXT_MAX = 1 << 24, STEPS_MAX = 1 << 22 };
 
 typedef enum value_kind {
     VALUE_NOTHING,
@@ -41,7 +44,6 @@ typedef struct variable {
     value value;
 } variable;
 
-// The templates read so far.
 typedef struct known_template {
     char *name, *place;
     part_list parts;
@@ -50,12 +52,9 @@ typedef struct known_template {
 typedef struct renderer {
     const template_host *host;
     const yaml_node *root;
-    known_template **templates;
-    size_t template_count, template_capacity;
     char **strings; // that values point to
     size_t string_count, string_capacity;
-    yaml_node **nodes; // likewise
-    size_t node_count, node_capacity;
+    size_t kept, steps; // bytes of these strings; expressions, parts and items so far
     variable *variables;
     size_t variable_count, variable_capacity, first_variable; // of the template
     const char *place;
@@ -69,8 +68,15 @@ static status wrong(const renderer *r, const char *what, const char *which) {
 
 // ---- Values ----
 
+// Counts a part, an item or an expression.
+static status step(renderer *r) {
+    if (++r->steps > STEPS_MAX) return wrong(r, "too many steps: more than", "4 million");
+    return r->kept > TEXT_MAX ? wrong(r, "too much text: more than", "16 MiB") : STATUS_OK;
+}
+
 static const char *keep(renderer *r, char *string) {
     void *strings = r->strings;
+    r->kept += strlen(string);
     memory_grow(&strings, &r->string_capacity, r->string_count + 1, sizeof *r->strings);
     r->strings = strings;
     return r->strings[r->string_count++] = string;
@@ -345,8 +351,7 @@ static bool is_equal(renderer *r, value a, value b) {
         return a.kind != VALUE_NOTHING && b.kind != VALUE_NOTHING && x && y && strcmp(x, y) == 0;
     }
     if (a.kind != b.kind) return false;
-    return a.kind == VALUE_NODE ? yaml_equal(a.node, b.node)
-                                : !(a.number < b.number || a.number > b.number);
+    return a.kind == VALUE_NODE ? a.node == b.node : !(a.number < b.number || a.number > b.number);
 }
 
 static status join(renderer *r, value a, value b, value *v) {
@@ -414,8 +419,9 @@ static status evaluate_minus(renderer *r, const expression *e, value *v) {
 
 static status evaluate(renderer *r, const expression *e, value *v) {
     value base, at;
-    status rc;
+    status rc = step(r);
     *v = (value){0};
+    if (rc != STATUS_OK) return rc;
     switch (e->kind) {
     case EXPRESSION_NOTHING: break;
     case EXPRESSION_BOOLEAN: *v = boolean(e->truth); break;
@@ -450,12 +456,23 @@ static void write_code(text *out, const char *shown) {
         markdown_code(out, shown);
 }
 
+static void write_plain(text *out, const char *shown) {
+    char *line = memory_string(shown);
+    (void)printable(line, true);
+    text_append(out, line);
+    free(line);
+}
+
 static status write_value(renderer *r, const expression *e, text *out) {
     value v;
     status rc = evaluate(r, e, &v);
     if (rc != STATUS_OK) return rc;
     const char *id = v.id ? v.id : plain(v).id, *shown = text_of(r, v);
     if (!shown) return wrong(r, "cannot write a list or a mapping", e->text ? e->text : "");
+    if (r->host->plain) {
+        write_plain(out, shown);
+        return STATUS_OK;
+    }
     if (id && *shown) {
         text_append(out, MARK_FIGURE);
         markdown_escape(out, id);
@@ -494,16 +511,12 @@ static status render_if(renderer *r, const part *p, text *out) {
     return rc == STATUS_OK ? render_block(r, is_true(v) ? &p->body : &p->otherwise, out) : rc;
 }
 
-static value loop_of(renderer *r, size_t number, bool last) {
+static yaml_node *new_loop(size_t number, bool last) {
     yaml_node *loop = yaml_new(YAML_MAPPING);
-    void *nodes = r->nodes;
     yaml_put(loop, "number", yaml_new_integer((int64_t)number));
     yaml_put(loop, "first", yaml_new_boolean(number == 1));
     yaml_put(loop, "last", yaml_new_boolean(last));
-    memory_grow(&nodes, &r->node_capacity, r->node_count + 1, sizeof *r->nodes);
-    r->nodes = nodes;
-    r->nodes[r->node_count++] = loop;
-    return of_node(loop);
+    return loop;
 }
 
 // Finds the items that meet the condition: all, without one.
@@ -513,7 +526,7 @@ static status choose_items(renderer *r, const part *p, const yaml_node *list, bo
     for (size_t i = 0; rc == STATUS_OK && i < list->count; i++) {
         value truth = boolean(true);
         set(r, p->text, of_node(list->items[i]));
-        if (p->condition) rc = evaluate(r, p->condition, &truth);
+        rc = p->condition ? evaluate(r, p->condition, &truth) : step(r);
         r->variable_count--;
         chosen[i] = is_true(truth);
         *count += chosen[i];
@@ -530,10 +543,12 @@ static status render_items(renderer *r, const part *p, const yaml_node *list, te
         if (!chosen[i]) continue;
         if (number) rc = render(r, &p->between, out);
         number++;
+        yaml_node *loop = new_loop(number, number == count);
         set(r, p->text, of_node(list->items[i]));
-        set(r, "loop", loop_of(r, number, number == count));
+        set(r, "loop", of_node(loop));
         if (rc == STATUS_OK) rc = render(r, &p->body, out);
         r->variable_count = before;
+        yaml_free(loop);
     }
     free(chosen);
     return rc == STATUS_OK && !count ? render_block(r, &p->otherwise, out) : rc;
@@ -549,25 +564,44 @@ static status render_each(renderer *r, const part *p, text *out) {
     return render_items(r, p, list.node, out);
 }
 
+static void free_template(known_template *t) {
+    template_parts_release(&t->parts);
+    free(t->name);
+    free(t->place);
+    free(t);
+}
+
+void template_cache_release(template_cache *c) {
+    for (size_t i = 0; i < c->count; i++) free_template(c->items[i]);
+    free(c->items);
+    *c = (template_cache){0};
+}
+
 static status read_file(renderer *r, const char *name, const known_template **found) {
-    for (size_t i = 0; i < r->template_count; i++)
-        if (strcmp(r->templates[i]->name, name) == 0) {
-            *found = r->templates[i];
+    template_cache *c = r->host->cache;
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->items[i]->name, name) == 0) {
+            *found = c->items[i];
             return STATUS_OK;
         }
     error own = {0};
-    const char *place = name, *source = r->host->find(r->host->context, name, &place, &own);
+    char *place = NULL, *source = r->host->find(r->host->context, name, &place, &own);
     if (!source)
         return error_set(r->err, STATUS_INPUT, "%s:%d: %s", r->place, r->line, own.message);
     known_template *t = memory_new(1, sizeof *t);
-    void *templates = r->templates;
     t->name = memory_string(name);
-    t->place = memory_string(place);
-    memory_grow(&templates, &r->template_capacity, r->template_count + 1, sizeof *r->templates);
-    r->templates = templates;
-    r->templates[r->template_count++] = t;
-    *found = t;
-    return template_read(source, t->place, &t->parts, r->err);
+    t->place = place ? place : memory_string(name);
+    const status rc = template_read(source, t->place, &t->parts, r->err);
+    free(source);
+    if (rc != STATUS_OK) {
+        free_template(t);
+        return rc;
+    }
+    void *items = c->items;
+    memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
+    c->items = items;
+    *found = c->items[c->count++] = t;
+    return STATUS_OK;
 }
 
 // Finds FILE, or in it what FILE.NAME defines.
@@ -655,9 +689,11 @@ out:
 
 static status render_part(renderer *r, const part *p, text *out) {
     value v;
-    status rc;
     r->line = p->line;
-    if (out->length > OUTPUT_MAX) return wrong(r, "too much text: more than", "64 MiB");
+    status rc = step(r);
+    if (rc == STATUS_OK && out->length > TEXT_MAX)
+        rc = wrong(r, "too much text: more than", "16 MiB");
+    if (rc != STATUS_OK) return rc;
     switch (p->kind) {
     case PART_TEXT: text_append(out, p->text); break;
     case PART_DEFINE: break;
@@ -686,17 +722,8 @@ static status render(renderer *r, const part_list *parts, text *out) {
 }
 
 static void release(renderer *r) {
-    for (size_t i = 0; i < r->template_count; i++) {
-        template_parts_release(&r->templates[i]->parts);
-        free(r->templates[i]->name);
-        free(r->templates[i]->place);
-        free(r->templates[i]);
-    }
     for (size_t i = 0; i < r->string_count; i++) free(r->strings[i]);
-    for (size_t i = 0; i < r->node_count; i++) yaml_free(r->nodes[i]);
-    free(r->templates);
     free(r->strings);
-    free(r->nodes);
     free(r->variables);
 }
 

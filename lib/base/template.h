@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // template.h - Markdown made from a template and a tree of values: the language of share/report.
+// Sentences without markup can also be made as plain text.
 //
 // A template is text with tags:
 //
@@ -41,23 +42,39 @@
 // output is left out; a "\" at the end of a line joins the next one to it. A line break within a
 // paragraph is a blank, or nothing beside a character of Chinese punctuation or between two Chinese
 // characters. Several empty lines count as one.
+//
+// A template may be a stranger's: it reads nothing but templates and the tree, and ends with an
+// error when it takes more than a page needs: 32 templates or 64 blocks in each other, 4 million
+// steps, 16 MiB of text.
 #ifndef LOCKSTEP_BASE_TEMPLATE_H
 #define LOCKSTEP_BASE_TEMPLATE_H
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "base/yaml_tree.h"
 
+// The templates read so far, for any number of renderings by one host. Start from zeros; release
+// at last.
+typedef struct template_cache {
+    struct known_template **items;
+    size_t count, capacity;
+} template_cache;
+void template_cache_release(template_cache *c);
+
 typedef struct template_host {
-    // Returns the text of a template, and in *place its name for messages; NULL with `err` filled
-    // if it cannot be read.
-    const char *(*find)(void *context, const char *name, const char **place, error *err);
+    template_cache *cache;
+    // Returns the text of a template, and in *place its name for messages, if it has another one;
+    // free() both. NULL with `err` filled if it cannot be read. Called once for each template.
+    char *(*find)(void *context, const char *name, char **place, error *err);
     // Returns a member that a mapping lacks, or NULL. Sets *known if the member may be absent.
     const yaml_node *(*member)(void *context, const yaml_node *mapping, const char *key,
                                bool *known);
     // Writes Markdown for {{insert "NAME"}} in the tree `root`; NULL: there is no such tag.
     status (*insert)(void *context, const yaml_node *root, const char *name, text *out, error *err);
     const yaml_node *names; // TABLE → word → text; NULL: none
+    bool plain; // values are written for a terminal, as of printable(), instead of for Markdown
     void *context;
 } template_host;
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-enum { TEMPLATE_DEPTH = 64, TEMPLATE_ARGUMENTS = 8 };
+enum { TEMPLATE_DEPTH = 64, TEMPLATE_ARGUMENTS = 8, TEMPLATE_LINKS = 256 };
 
 typedef enum expression_kind {
     EXPRESSION_NOTHING,

@@ -12,7 +12,7 @@
 // A place in a template. `end` is that of the tag.
 typedef struct reader {
     const char *at, *end, *place;
-    int line, depth;
+    int line, depth, links; // of the tag's expressions
     error *err;
 } reader;
 
@@ -89,6 +89,11 @@ static char *take_word(reader *r) {
 
 static status read_expression(reader *r, int level, expression **e);
 
+// Counts what makes an expression of another one, as a member, a filter and an operator do.
+static status link(reader *r) {
+    return ++r->links > TEMPLATE_LINKS ? wrong(r, "too long an expression") : STATUS_OK;
+}
+
 static status read_text(reader *r, expression **e) {
     const char quote = *r->at, *begin = ++r->at;
     while (r->at < r->end && *r->at != quote && *r->at != '\n') r->at++;
@@ -135,7 +140,7 @@ static status read_atom(reader *r, expression **e) {
 
 static status read_path(reader *r, expression **e) {
     status rc = read_atom(r, e);
-    while (rc == STATUS_OK) {
+    while (rc == STATUS_OK && (rc = link(r)) == STATUS_OK) {
         // No blank is allowed within a path: "a .5" is none.
         if (r->at < r->end && *r->at == '.') {
             r->at++;
@@ -160,7 +165,7 @@ static status read_path(reader *r, expression **e) {
 
 static status read_filters(reader *r, expression **e) {
     status rc = read_path(r, e);
-    while (rc == STATUS_OK && take(r, "|")) {
+    while (rc == STATUS_OK && take(r, "|") && (rc = link(r)) == STATUS_OK) {
         *e = new_expression(EXPRESSION_FILTER, *e, NULL);
         (*e)->text = take_word(r);
         if (!(*e)->text) return wrong(r, "expected the name of a filter");
@@ -208,7 +213,8 @@ static status read_level(reader *r, int level, expression **e) {
     while (rc == STATUS_OK && take_operator(r, level, &o)) {
         *e = new_expression(EXPRESSION_BINARY, *e, NULL);
         (*e)->operator= o;
-        rc = read_level(r, level + 1, &(*e)->right);
+        rc = link(r);
+        if (rc == STATUS_OK) rc = read_level(r, level + 1, &(*e)->right);
     }
     return rc;
 }
@@ -350,6 +356,7 @@ static status read_end(blocks *b, reader *r) {
 
 static status read_tag(blocks *b, reader *r, bool alone) {
     status rc = STATUS_OK;
+    r->links = 0;
     if (take(r, "#")) return STATUS_OK;
     if (take(r, "if")) {
         rc = read_if(b, r, false);
@@ -395,11 +402,14 @@ static const char *tag_end(const char *at) {
     return NULL;
 }
 
+// Room for the blanks before such a word, and for the word.
+enum { LONGEST_WORD = 64 };
+
 // Does this tag write nothing at its place?
 static bool is_silent(const char *tag) {
     static const char *const words[] = {"if",  "elif", "each", "between", "else",
                                         "end", "let",  "use",  "insert",  "define"};
-    reader r = {.at = tag + 2, .end = tag + strlen(tag)};
+    reader r = {.at = tag + 2, .end = tag + strnlen(tag, LONGEST_WORD)};
     if (take(&r, "#")) return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (take(&r, words[i])) return true;

@@ -97,7 +97,9 @@ typedef status (*engine_exchange)(void *context, const void *mine, size_t bytes_
 
 typedef struct engine_options {
     int threads;
-    bool spin;         // threads may busy-wait briefly; only if each has its own core
+    bool spin;         // threads may busy-wait briefly; only if each has its own processor
+    int cores;         // threads in excess of these do not share groups of samples, which is for
+                       // threads with a core each; 0: unknown, all may share, but do not busy-wait
     const char *isa;   // "v4", "v3", "baseline"; NULL: the best that the processor supports
     int device;        // index of the device, as in "cuda:1"; 0 on a cpu
     int shards;        // V

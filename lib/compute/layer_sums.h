@@ -40,6 +40,9 @@ HOST_DEVICE static inline int long_sum_features(int inputs) {
     return inputs > LONG_SUM_FEATURES ? LONG_SUM_FEATURES_PART : inputs;
 }
 
+// The channels of a part, in a sum over those of one position.
+enum { LONG_SUM_CHANNELS_PART = 64 };
+
 // ---- Winograd's algorithm ----
 
 // Returns true if CPUs compute this layer, a convolution, by Winograd's algorithm, because it is

@@ -23,8 +23,9 @@ enum {
     ARENA_ALIGNMENT = 16,
     GROUP = 16,         // samples in a group: a leaf of the reduction tree, the lanes of a vector
     GRADIENT_TAIL = 16, // floats after the arenas in a gradient buffer (compute/backend.h)
-    ENGINE_MAX_CHANNELS = 16, // of an image
-    POOL_WINDOW_MAX = 255,    // values: a byte holds the index of the largest
+    ENGINE_MAX_CHANNELS = 16,   // of an image
+    POOL_WINDOW_MAX = 255,      // values: a byte holds the index of the largest
+    LOCAL_RESPONSE_WINDOW = 64, // channels, at most
 };
 
 // One sample's activation: [channels][height][width]. After flatten: [features][1][1].
@@ -42,15 +43,27 @@ typedef struct layer {
     int number;                  // index in the program
     int skip;      // layers between this one and the producer of its input: see layer_source
     int with_skip; // has_second: likewise, of its second input: see layer_second_source
-    bool flat;     // the output is a vector of features, not an image
+    int others;    // concat: inputs after the first
+    const int *other_skips; // [others]: likewise; the model's
+    bool gated;             // the second input has one position, whose values count at all of them
+    bool flat;              // the output is a vector of features, not an image
     shape in, out;
-    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w; // conv, pools
-    int groups;    // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
-                   // likewise, that are normalised apart
-    bool has_bias; // conv, linear: their option, see layer_biases
-    double eps, momentum; // batch norm; eps: group norm
-    double rate;          // dropout: probability of zero
-    double factor;        // scale
+    // Conv, pools; adaptive: 0. Zero padding: pads are those in front. Upsampling: strides are the
+    // copies.
+    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+    int pad_c;   // zero padding: channels in front
+    int groups;  // conv: parts of the channels that are convolved apart, 0 is 1; group norm:
+                 // likewise, that are normalised apart; shuffle: that are mixed
+    int channel; // slice: its first one, of the input's
+    bool leaves_out_pad;   // avg pool: padding does not count in a mean
+    bool has_bias;         // conv, linear: their option, see layer_biases
+    double eps, momentum;  // batch norm; eps: other norms, too
+    double rate;           // dropout: probability of zero
+    bool by_shard;         // stochastic depth: one draw for all samples of a shard
+    double factor;         // scale; of other functions of single elements, their first number
+    double threshold;      // of these: their second number
+    int window;            // local response norm: channels
+    double alpha, beta, k; // likewise; beta is 0.25, 0.5, 0.75 or 1
     size_t weight,
         bias; // parameter arena: conv [out][in / groups][kh][kw], linear [out][in], norms
               // [channels]
@@ -75,6 +88,12 @@ static inline double layer_number_of(const layer *l, const layer_number *n) {
     return *(const double *)(const void *)((const char *)l + n->at);
 }
 
+// Returns those of a function of single elements.
+static inline activation_numbers layer_activation_numbers(const layer *l) {
+    const activation_numbers n = {(float)l->factor, (float)l->threshold};
+    return n;
+}
+
 // Returns true if the layer has a second input.
 static inline bool layer_has_second(const layer *l) {
     return layer_traits_of(l)->has_second;
@@ -90,14 +109,34 @@ static inline int layer_second_source(const program *p, int i) {
     return i - 1 - p->layers[i].with_skip;
 }
 
+// Returns the index of the layer whose output the loss reads: a log-softmax after it is part of the
+// loss.
+static inline int program_logits(const program *p) {
+    return p->count - 1 - (p->layers[p->count - 1].kind == LAYER_LOG_SOFTMAX);
+}
+
+// Return the number of the layer's inputs, and where input `number` of layer i comes from.
+static inline int layer_inputs(const layer *l) {
+    return 1 + layer_has_second(l) + l->others;
+}
+static inline int layer_input_source(const program *p, int i, int number) {
+    const layer *l = &p->layers[i];
+    if (number == 0) return layer_source(p, i);
+    return layer_has_second(l) ? layer_second_source(p, i) : i - 1 - l->other_skips[number - 1];
+}
+
+// Returns the shape of the value with that index; -1: of the program's input.
+static inline shape program_value(const program *p, int index) {
+    return index < 0 ? p->input : p->layers[index].out;
+}
+
 // Returns true if a pipeline stage can begin with layer `at`: the anchor of a unit, and the output
 // of the layer before it is the only earlier value that it or later layers read.
 static inline bool program_can_cut(const program *p, int at) {
     if (layer_traits_of(&p->layers[at])->role != ROLE_ANCHOR) return false;
     for (int i = at; i < p->count; i++)
-        if (layer_source(p, i) < at - 1 ||
-            (layer_has_second(&p->layers[i]) && layer_second_source(p, i) < at - 1))
-            return false;
+        for (int k = 0; k < layer_inputs(&p->layers[i]); k++)
+            if (layer_input_source(p, i, k) < at - 1) return false;
     return true;
 }
 
@@ -108,12 +147,22 @@ static inline uint64_t layer_seed(const layer *l, uint64_t seed) {
     return seed ^ l->key;
 }
 
+static inline shape layer_second_shape(const layer *l) {
+    const shape one = {l->in.channels, 1, 1};
+    return l->gated ? one : l->in;
+}
+
 static inline size_t shape_size(shape s) {
     return (size_t)s.channels * (size_t)s.height * (size_t)s.width;
 }
 
 static inline int layer_groups(const layer *l) {
     return l->groups > 1 ? l->groups : 1;
+}
+
+// Returns which channel of its input is channel c of a shuffle: its groups take turns.
+HOST_DEVICE static inline int shuffled_channel(int channels, int groups, int c) {
+    return c % groups * (channels / groups) + c / groups;
 }
 
 // Returns a convolution like each of those that make up `l`: of its first channels, without groups.
@@ -125,6 +174,14 @@ static inline layer layer_part(const layer *l) {
     return part;
 }
 
+// Returns the parts of a sample that a layer keeps or drops whole, all of one size: part i goes by
+// element i of its random numbers (base/random.h).
+HOST_DEVICE static inline size_t dropped_parts(layer_drops drops, shape s) {
+    return drops == DROPS_CHANNELS ? (size_t)s.channels
+           : drops == DROPS_ALL    ? 1
+                                   : (size_t)s.channels * (size_t)s.height * (size_t)s.width;
+}
+
 // Dropout keeps a value, and multiplies it by the factor, if the upper 24 of its 32 random bits are
 // at least the threshold. This is the same as comparing the random number with the rate as floats.
 static inline uint32_t layer_drop_threshold(const layer *l) {
@@ -134,6 +191,11 @@ static inline uint32_t layer_drop_threshold(const layer *l) {
 }
 static inline float layer_keep_factor(const layer *l) {
     return (float)(1 / (1 - l->rate));
+}
+
+// Returns four times the beta of a local response norm.
+static inline int local_response_quarters(const layer *l) {
+    return (int)(4 * l->beta);
 }
 
 // Return the number of floats in the layer's weight tensor, in its bias, and in each of its running
@@ -158,6 +220,11 @@ static inline size_t layer_biases(const layer *l) {
 
 static inline size_t layer_statistics(const layer *l) {
     return layer_traits_of(l)->has_statistics ? (size_t)l->out.channels : 0;
+}
+
+// Returns how many numbers of each sample backward keeps while it works on the layer.
+static inline size_t layer_kept(const layer *l) {
+    return (size_t)layer_traits_of(l)->kept * (size_t)l->in.height * (size_t)l->in.width;
 }
 
 #endif

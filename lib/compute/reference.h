@@ -25,7 +25,10 @@
 typedef struct reference_task {
     const layer *l;
     int samples;
-    const double *x, *second;    // second: the other input, if it has one
+    const double *x, *second; // second: the other input, if it has one
+    // Concat, which takes one input at a time: the channels of x, and which of the output the first
+    // of them is. Slice: the other way round.
+    int channels, channel;
     const double *weight, *bias; // bias: may be NULL, like dbias, if the layer has none
     double *y;
     double *kept; // training: what forward leaves for backward; NULL: inference
@@ -33,6 +36,7 @@ typedef struct reference_task {
     const double *mean, *variance;
     // Dropout in training: the samples' ids, and with them its random numbers.
     const uint32_t *ids;
+    const uint32_t *leaders; // likewise, of the first sample of each one's shard
     uint32_t epoch;
     uint64_t seed;
     const double *dy;
@@ -68,8 +72,8 @@ size_t reference_kept(const layer *l, int samples);
 void reference_moments(shape s, int samples, const double *x, double *mean, double *variance);
 
 // Writes the dropout factors for the features of one sample: 0 with probability l->rate, else 1 /
-// (1 - rate). Feature i is dropped if element i of the stream (layer_seed, RANDOM_DROPOUT, epoch,
-// id) is below the rate, compared as floats.
+// (1 - rate). Part i (dropped_parts) is dropped if element i of the stream (layer_seed,
+// RANDOM_DROPOUT, epoch, id) is below the rate, compared as floats.
 void reference_dropout_mask(const layer *l, uint64_t seed, uint32_t epoch, uint32_t id,
                             double *mask);
 

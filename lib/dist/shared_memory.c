@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cores.h"
 #include "base/memory.h"
 #include "base/reduction_tree.h"
 
@@ -87,12 +87,6 @@ static void find_places(shared_memory *s, int size, size_t vector, size_t result
     s->bytes = s->gather + 2 * ranks * gather;
 }
 
-// Returns true if this process may use a processor for each rank.
-static bool enough_processors(int size) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) >= size;
-}
-
 static status map(shared_memory *s, error *err) {
     void *at = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, 0);
     if (at == MAP_FAILED)
@@ -135,7 +129,7 @@ status shared_create(int size, size_t n, size_t gather_bytes, shared_memory **ou
     c->vector_room = room;
     c->result_room = vector;
     c->gather_room = gather;
-    s->spin = enough_processors(size);
+    s->spin = cores_usable() >= size;
     if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token)
         rc = error_system(err, STATUS_FAILED, errno, "cannot get a random number");
 out:
@@ -177,7 +171,7 @@ status shared_open(int file, uint64_t token, shared_memory **out, error *err) {
     s->bytes = (size_t)info.st_size;
     TRY(map(s, err));
     if (is_ours(s, token))
-        s->spin = enough_processors(s->control->size);
+        s->spin = cores_usable() >= s->control->size;
     else
         rc = not_ours(err);
 out:

@@ -78,6 +78,16 @@ static status read_number(builder *b, const reading *r, const char *key, double 
     return STATUS_OK;
 }
 
+// Described only if it is not the default.
+static status read_flag(builder *b, const reading *r, const char *key, bool otherwise,
+                        bool *value) {
+    const yaml_node *node = layer_option(r, key);
+    *value = otherwise;
+    status rc = node ? yaml_boolean(node, key, value, b->err) : STATUS_OK;
+    if (rc == STATUS_OK && *value != otherwise) yaml_put(r->written, key, yaml_new_boolean(*value));
+    return rc;
+}
+
 static status read_bias(builder *b, const reading *r) {
     const yaml_node *node = layer_option(r, "bias");
     r->l->has_bias = true;
@@ -135,20 +145,32 @@ out:
 
 // ---- Layers ----
 
-// Sets the layer's output shape: `channels` channels from a window that slides over the input.
-static status slide_window(builder *b, reading *r, int channels) {
-    layer *l = r->l;
-    int height = l->in.height + 2 * l->pad_h, width = l->in.width + 2 * l->pad_w;
-    if (l->kernel_h > height || l->kernel_w > width)
-        return yaml_error(r->place, b->err,
-                          "the window of layer '%s' is larger than its input: %dx%d on %dx%d",
-                          l->name, l->kernel_h, l->kernel_w, height, width);
-    l->out = (shape){channels, (height - l->kernel_h) / l->stride_h + 1,
-                     (width - l->kernel_w) / l->stride_w + 1};
-    return STATUS_OK;
+status layer_refuse_size(builder *b, const reading *r) {
+    return yaml_error(r->place, b->err, "the output of layer '%s' has more than %d values",
+                      r->l->name, MAX_FEATURES);
 }
 
-static status need_image(builder *b, const reading *r) {
+// Returns the windows along one axis; 0: none fits. With `ceil`, the last one may reach beyond the
+// padding, but begins in front of that of the other end.
+static int count_windows(int in, int kernel, int stride, int pad, bool ceil) {
+    const int room = in + 2 * pad - kernel + (ceil ? stride - 1 : 0);
+    const int windows = room < 0 ? 0 : room / stride + 1;
+    return windows - (ceil && (windows - 1) * stride >= in + pad);
+}
+
+// Sets the layer's output shape: `channels` channels from a window that slides over the input.
+static status slide_window(builder *b, reading *r, int channels, bool ceil) {
+    layer *l = r->l;
+    l->out =
+        (shape){channels, count_windows(l->in.height, l->kernel_h, l->stride_h, l->pad_h, ceil),
+                count_windows(l->in.width, l->kernel_w, l->stride_w, l->pad_w, ceil)};
+    if (l->out.height && l->out.width) return STATUS_OK;
+    return yaml_error(
+        r->place, b->err, "the window of layer '%s' is larger than its input: %dx%d on %dx%d",
+        l->name, l->kernel_h, l->kernel_w, l->in.height + 2 * l->pad_h, l->in.width + 2 * l->pad_w);
+}
+
+static status need_image(builder *b, reading *r) {
     if (!r->l->flat) return STATUS_OK;
     return yaml_error(r->place, b->err, "layer '%s' needs an image, but comes after flatten",
                       r->l->name);
@@ -184,7 +206,7 @@ static status read_conv(builder *b, reading *r) {
     TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
     TRY(read_bias(b, r));
     TRY(read_groups(b, r, channels));
-    TRY(slide_window(b, r, channels));
+    TRY(slide_window(b, r, channels, false));
 out:
     return rc;
 }
@@ -218,22 +240,58 @@ static status read_eps(builder *b, reading *r) {
     return STATUS_OK;
 }
 
-static status read_group_norm(builder *b, reading *r) {
+// A number of groups of equally many channels.
+static status read_divisor(builder *b, reading *r) {
     layer *l = r->l;
-    status rc = STATUS_OK;
-    TRY(read_count(b, r, "groups", &l->groups));
-    if (l->in.channels % l->groups)
-        return yaml_error(layer_option(r, "groups"), b->err,
-                          "'groups': %d does not divide the %d channels of layer '%s'", l->groups,
-                          l->in.channels, l->name);
+    const status rc = read_count(b, r, "groups", &l->groups);
+    if (rc != STATUS_OK || l->in.channels % l->groups == 0) return rc;
+    return yaml_error(layer_option(r, "groups"), b->err,
+                      "'groups': %d does not divide the %d channels of layer '%s'", l->groups,
+                      l->in.channels, l->name);
+}
+
+static status read_group_norm(builder *b, reading *r) {
+    status rc;
+    TRY(read_divisor(b, r));
     TRY(read_eps(b, r));
 out:
     return rc;
 }
 
-static status read_pool(builder *b, reading *r) {
+static status read_local_response_norm(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "size");
+    layer *l = r->l;
+    int64_t size;
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    if (!node) return yaml_error(r->place, b->err, "'size' is missing");
+    TRY(yaml_integer(node, "size", 1, LOCAL_RESPONSE_WINDOW, &size, b->err));
+    yaml_put(r->written, "size", yaml_new_integer(size));
+    l->window = (int)size;
+    l->beta = 0.75;
+    TRY(read_number(b, r, "beta", &l->beta));
+    if (!(l->beta > 0 && l->beta <= 1 && 4 * l->beta == local_response_quarters(l)))
+        return yaml_error(layer_option(r, "beta"), b->err,
+                          "'beta' must be 0.25, 0.5, 0.75 or 1: powers that square roots make");
+out:
+    return rc;
+}
+
+// Group norm of as many groups as channels, and described as that.
+static status read_instance_norm(builder *b, reading *r) {
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    r->l->groups = r->l->in.channels;
+    yaml_put(r->written, "groups", yaml_new_integer(r->l->groups));
+    TRY(read_eps(b, r));
+out:
+    return rc;
+}
+
+static status read_max_pool(builder *b, reading *r) {
     layer *l = r->l;
     status rc = STATUS_OK;
+    bool ceil;
     TRY(need_image(b, r));
     TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
     if (layer_traits_of(l)->has_choices && l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
@@ -249,7 +307,86 @@ static status read_pool(builder *b, reading *r) {
     if (l->pad_h > l->kernel_h / 2 || l->pad_w > l->kernel_w / 2)
         return yaml_error(layer_option(r, "padding"), b->err,
                           "'padding' of a pool may be at most half its 'size'");
-    TRY(slide_window(b, r, l->in.channels));
+    TRY(read_flag(b, r, "ceil_mode", false, &ceil));
+    TRY(slide_window(b, r, l->in.channels, ceil));
+out:
+    return rc;
+}
+
+static status read_avg_pool(builder *b, reading *r) {
+    bool counts = true;
+    status rc;
+    TRY(read_max_pool(b, r));
+    TRY(read_flag(b, r, "count_include_pad", true, &counts));
+    r->l->leaves_out_pad = !counts;
+out:
+    return rc;
+}
+
+static status read_adaptive_pool(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    l->out.height = l->out.width = 0;
+    TRY(need_image(b, r));
+    TRY(read_pair(b, r, "output_size", 1, &l->out.height, &l->out.width));
+    if (l->in.height > MAX_WINDOW || l->in.width > MAX_WINDOW)
+        TRY(yaml_error(r->place, b->err, "the input of layer '%s' is larger than %dx%d", l->name,
+                       (int)MAX_WINDOW, (int)MAX_WINDOW));
+out:
+    return rc;
+}
+
+// As F.pad, but not of single directions: zeros on each side [left, right, top, bottom], and
+// perhaps [..., front, back] of the channels. An integer: on each side of the image.
+static status read_zero_pad(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "padding");
+    const bool list = node && node->kind == YAML_SEQUENCE;
+    layer *l = r->l;
+    int64_t sides[6] = {0};
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    if (!node) TRY(yaml_error(r->place, b->err, "'padding' is missing"));
+    if (list && node->count != 4 && node->count != 6)
+        TRY(yaml_error(node, b->err,
+                       "'padding': expected an integer, [left, right, top, bottom], or [left, "
+                       "right, top, bottom, front, back]"));
+    for (size_t i = 0; i < (list ? node->count : 4); i++)
+        TRY(yaml_integer(list ? node->items[i] : node, "padding", 0, MAX_WINDOW, &sides[i],
+                         b->err));
+    l->pad_w = (int)sides[0];
+    l->pad_h = (int)sides[2];
+    l->pad_c = (int)sides[4];
+    l->out.width += (int)(sides[0] + sides[1]);
+    l->out.height += (int)(sides[2] + sides[3]);
+    l->out.channels += (int)(sides[4] + sides[5]);
+    yaml_put(r->written, "padding", yaml_copy(node));
+out:
+    return rc;
+}
+
+static status read_upsample(builder *b, reading *r) {
+    layer *l = r->l;
+    status rc = STATUS_OK;
+    TRY(need_image(b, r));
+    TRY(read_pair(b, r, "scale_factor", 1, &l->stride_h, &l->stride_w));
+    if ((double)shape_size(l->in) * l->stride_h * l->stride_w > MAX_FEATURES)
+        return layer_refuse_size(b, r);
+    l->out.height *= l->stride_h;
+    l->out.width *= l->stride_w;
+out:
+    return rc;
+}
+
+static status read_stochastic_depth(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "mode");
+    const char *mode = "row";
+    status rc = STATUS_OK;
+    if (!layer_option(r, "p")) TRY(yaml_error(r->place, b->err, "'p' is missing"));
+    if (node) TRY(yaml_string(node, "mode", &mode, b->err));
+    r->l->by_shard = strcmp(mode, "batch") == 0;
+    if (!r->l->by_shard && strcmp(mode, "row") != 0)
+        TRY(yaml_error(node, b->err, "'mode': expected 'row' or 'batch', got '%.60s'", mode));
+    yaml_put(r->written, "mode", yaml_new_string(mode));
 out:
     return rc;
 }
@@ -273,7 +410,7 @@ static status read_global_pool(builder *b, reading *r) {
     write_pair(r->written, "size", l->kernel_h, l->kernel_w);
     write_pair(r->written, "stride", l->stride_h, l->stride_w);
     write_pair(r->written, "padding", 0, 0);
-    TRY(slide_window(b, r, l->in.channels));
+    TRY(slide_window(b, r, l->in.channels, false));
 out:
     return rc;
 }
@@ -283,6 +420,34 @@ static status read_flatten(builder *b, reading *r) {
     r->l->out = (shape){(int)shape_size(r->l->in), 1, 1};
     r->l->flat = true;
     return STATUS_OK;
+}
+
+// Only at the end, where the loss includes it: model.c checks what is before and after it.
+static status read_log_softmax(builder *b, reading *r) {
+    if (r->l->flat && !r->l->skip) return STATUS_OK;
+    return yaml_error(r->place, b->err,
+                      "layer '%s' must follow the last linear layer, or its scale: cross entropy "
+                      "includes it, and there is no other here",
+                      r->l->name);
+}
+
+static bool has_one_position(shape gate, shape of) {
+    return gate.height == 1 && gate.width == 1 && gate.channels == of.channels;
+}
+
+// A gate may be either input; here it is the second.
+static bool read_gate(builder *b, reading *r, int with) {
+    layer *l = r->l;
+    const shape other = layer_shape(b, with);
+    if (!layer_traits_of(l)->takes_gate) return false;
+    l->gated = true;
+    if (has_one_position(other, l->in)) return true;
+    if (!has_one_position(l->in, other)) return false;
+    l->with_skip = l->skip;
+    l->skip = l->number - 1 - with;
+    l->in = l->out = other;
+    l->flat = with != INPUT_LAYER && b->m->program.layers[with].flat;
+    return true;
 }
 
 // The second input has the shape of the first.
@@ -295,16 +460,107 @@ static status read_second(builder *b, reading *r) {
     status rc = layer_find(b, node, "with", &with);
     if (rc != STATUS_OK) return rc;
     const shape a = l->in, other = layer_shape(b, with);
-    if (a.channels != other.channels || a.height != other.height || a.width != other.width)
+    const bool same =
+        a.channels == other.channels && a.height == other.height && a.width == other.width;
+    l->with_skip = l->number - 1 - with;
+    if (!same && !read_gate(b, r, with))
         return yaml_error(r->place, b->err,
                           "layer '%s' cannot %s [%d, %d, %d] of '%s' and [%d, %d, %d] of '%s': "
                           "their shapes differ",
                           l->name, verb, a.channels, a.height, a.width,
                           layer_name(b, layer_source(&b->m->program, l->number)), other.channels,
                           other.height, other.width, layer_name(b, with));
-    l->with_skip = l->number - 1 - with;
     yaml_put(r->written, "with", yaml_new_string(layer_name(b, with)));
     return STATUS_OK;
+}
+
+// ---- Ranges of channels ----
+
+static bool fits_beside(const reading *r, shape other, bool flat) {
+    const layer *l = r->l;
+    return l->in.height == other.height && l->in.width == other.width && l->flat == flat;
+}
+
+// Adds the value that `node` names to the inputs. `skips` has room for it.
+static status read_beside(builder *b, reading *r, const yaml_node *node, int *skips) {
+    layer *l = r->l;
+    int at;
+    status rc = layer_find(b, node, "with", &at);
+    if (rc != STATUS_OK) return rc;
+    const shape other = layer_shape(b, at);
+    const bool flat = at != INPUT_LAYER && b->m->program.layers[at].flat;
+    if (!fits_beside(r, other, flat))
+        return yaml_error(
+            node, b->err,
+            "layer '%s' cannot join [%d, %d, %d] of '%s'%s to [%d, %d, %d] of '%s'%s: "
+            "only the channels may differ",
+            l->name, other.channels, other.height, other.width, layer_name(b, at),
+            flat ? ", after flatten," : "", l->in.channels, l->in.height, l->in.width,
+            layer_name(b, layer_source(&b->m->program, l->number)),
+            l->flat ? ", after flatten" : "");
+    if (other.channels > MAX_FEATURES - l->out.channels)
+        return yaml_error(node, b->err, "the output of layer '%s' has more than %d values", l->name,
+                          MAX_FEATURES);
+    l->out.channels += other.channels;
+    skips[l->others++] = l->number - 1 - at;
+    return STATUS_OK;
+}
+
+// One name, or a list of them.
+static status read_concat(builder *b, reading *r) {
+    const yaml_node *with = layer_option(r, "with");
+    const bool list = with && with->kind == YAML_SEQUENCE;
+    const size_t count = !with ? 0 : list ? with->count : 1;
+    yaml_node *names;
+    status rc = STATUS_OK;
+    if (count == 0)
+        return yaml_error(with ? with : r->place, b->err,
+                          "'with' is missing: the layers whose channels follow, as a list");
+    b->joined += (int)(count <= MAX_JOINED ? count : MAX_JOINED + 1);
+    if (b->joined > MAX_JOINED)
+        return yaml_error(with, b->err, "the 'concat' layers of a model may have at most %d inputs",
+                          MAX_JOINED);
+    int *skips = memory_new(count, sizeof *skips);
+    r->l->other_skips = skips;
+    names = yaml_new(YAML_SEQUENCE);
+    names->flow = true;
+    yaml_put(r->written, "with", names);
+    for (size_t i = 0; i < count; i++) {
+        TRY(read_beside(b, r, list ? with->items[i] : with, skips));
+        yaml_append(names, yaml_new_string(layer_name(
+                               b, layer_input_source(&b->m->program, r->l->number, (int)i + 1))));
+    }
+out:
+    return rc;
+}
+
+static status read_slice(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "channels");
+    layer *l = r->l;
+    int64_t ends[2];
+    if (!node) return yaml_error(r->place, b->err, "'channels' is missing: [first, end]");
+    if (node->kind != YAML_SEQUENCE || node->count != 2)
+        return yaml_error(node, b->err, "'channels': expected [first, end], as in x[:, first:end]");
+    yaml_node *written = yaml_new(YAML_SEQUENCE);
+    written->flow = true;
+    yaml_put(r->written, "channels", written);
+    for (int i = 0; i < 2; i++) {
+        const int64_t low = i == 0 ? 0 : ends[0] + 1, high = l->in.channels - 1 + i;
+        const status rc = yaml_integer(node->items[i], "channels", low, high, &ends[i], b->err);
+        if (rc != STATUS_OK) return rc;
+        yaml_append(written, yaml_new_integer(ends[i]));
+    }
+    l->channel = (int)ends[0];
+    l->out.channels = (int)(ends[1] - ends[0]);
+    return STATUS_OK;
+}
+
+static status read_shuffle(builder *b, reading *r) {
+    status rc;
+    TRY(need_image(b, r));
+    rc = read_divisor(b, r);
+out:
+    return rc;
 }
 
 static status read_plain(builder *b, reading *r) {
@@ -349,18 +605,32 @@ out:
 // ---- The words ----
 
 // The names of options in layer_kinds.h: their keys, and what reads them.
-#define OPTIONS_plain      {0}, read_plain
-#define OPTIONS_flatten    {0}, read_flatten
-#define OPTIONS_conv       {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
-#define OPTIONS_linear     {"out", "bias"}, read_linear
-#define OPTIONS_batch_norm {"eps"}, read_eps
-#define OPTIONS_group_norm {"groups", "eps"}, read_group_norm
-#define OPTIONS_pool       {"size", "stride", "padding"}, read_pool
-#define OPTIONS_scale      {"factor"}, read_scale
-#define OPTIONS_second     {"with"}, read_second
+#define OPTIONS_plain               {0}, read_plain
+#define OPTIONS_image               {0}, need_image
+#define OPTIONS_flatten             {0}, read_flatten
+#define OPTIONS_conv                {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
+#define OPTIONS_linear              {"out", "bias"}, read_linear
+#define OPTIONS_batch_norm          {"eps"}, read_eps
+#define OPTIONS_group_norm          {"groups", "eps"}, read_group_norm
+#define OPTIONS_local_response_norm {"size", "beta"}, read_local_response_norm
+#define OPTIONS_log_softmax         {0}, read_log_softmax
+#define OPTIONS_max_pool            {"size", "stride", "padding", "ceil_mode"}, read_max_pool
+#define OPTIONS_avg_pool \
+    {"size", "stride", "padding", "ceil_mode", "count_include_pad"}, read_avg_pool
+#define OPTIONS_adaptive_pool    {"output_size"}, read_adaptive_pool
+#define OPTIONS_zero_pad         {"padding"}, read_zero_pad
+#define OPTIONS_upsample         {"scale_factor"}, read_upsample
+#define OPTIONS_stochastic_depth {"mode"}, read_stochastic_depth
+#define OPTIONS_scale            {"factor"}, read_scale
+#define OPTIONS_second           {"with"}, read_second
+#define OPTIONS_concat           {"with"}, read_concat
+#define OPTIONS_slice            {"channels"}, read_slice
+#define OPTIONS_shuffle          {"groups"}, read_shuffle
 
 #define TYPE(to, KIND, word, options, ...) \
     [LAYER_##KIND] = {#word, LAYER_##KIND, OPTIONS_##options},
 const layer_type layer_types[LAYER_TYPES] = {
-    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool}, LAYERS(TYPE, ) //
+    [LAYER_KINDS] = {"global_avg_pool", LAYER_AVG_POOL, {0}, read_global_pool},
+    {"instance_norm", LAYER_GROUP_NORM, {"eps"}, read_instance_norm},
+    LAYERS(TYPE, ) //
 };

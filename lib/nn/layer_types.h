@@ -12,6 +12,7 @@ enum {
     MAX_FEATURES = 1 << 24, // of one activation
     MAX_WINDOW = 1 << 12,   // kernel, stride, padding
     MAX_PARAMETERS = 1 << 29,
+    MAX_JOINED = 4096, // inputs after the first of all concat layers together
 };
 
 enum { INPUT_LAYER = -1 }; // the network's input, among the indices of layers
@@ -23,6 +24,7 @@ typedef struct builder {
     int source; // the layer whose output the next layer reads, unless it says otherwise; or
                 // INPUT_LAYER
     int counted[LAYER_KINDS];
+    int joined;         // see MAX_JOINED
     yaml_node *written; // the layers of the description
     error *err;
 } builder;
@@ -46,7 +48,7 @@ typedef struct layer_type {
 
 // The first LAYER_KINDS describe the kinds of compute/layer_kinds.h. The others are abbreviations
 // of these: the description has the layer that they stand for.
-enum { LAYER_TYPES = LAYER_KINDS + 1 };
+enum { LAYER_TYPES = LAYER_KINDS + 2 };
 extern const layer_type layer_types[LAYER_TYPES];
 
 // Reads the numbers of the layer's kind (compute/layer_kinds.h).
@@ -54,6 +56,9 @@ status layer_read_numbers(builder *b, reading *r) MUST_CHECK;
 
 // Gives the layer the tensors of its kind, in their order in a state_dict: adds them to the model.
 status layer_add_tensors(builder *b, const reading *r) MUST_CHECK;
+
+// Refuses a layer whose output is too large.
+status layer_refuse_size(builder *b, const reading *r) MUST_CHECK;
 
 // Finds the layer that `node` names, among those read so far. *index is INPUT_LAYER for `input`.
 status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) MUST_CHECK;

@@ -148,7 +148,7 @@ static status check_options(builder *b, const layer_type *type, const yaml_node 
             track, b->err,
             "'track_running_stats': batch norm always keeps running statistics, since "
             "the result of a test image would otherwise depend on its batch; leave it "
-            "out");
+            "out: training computes the same without it");
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
     for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) keys[count++] = numbers[i].key;
     return yaml_check_keys(options, keys, count, b->err);
@@ -183,6 +183,9 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     program *p = &b->m->program;
     reading r = {.place = item, .options = options};
     status rc = STATUS_OK;
+    if (p->count && p->layers[p->count - 1].kind == LAYER_LOG_SOFTMAX)
+        return yaml_error(item, b->err, "no layer can follow '%s', which is part of the loss",
+                          p->layers[p->count - 1].name);
     if (p->count == MAX_LAYERS)
         return yaml_error(item, b->err, "a model may have at most %d layers", MAX_LAYERS);
     void *layers = p->layers;
@@ -199,9 +202,7 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
     TRY(type->read(b, &r));
     TRY(layer_read_numbers(b, &r));
     TRY(layer_add_tensors(b, &r));
-    if (shape_size(r.l->out) > MAX_FEATURES)
-        TRY(yaml_error(item, b->err, "the output of layer '%s' has more than %d values", r.l->name,
-                       MAX_FEATURES));
+    if (shape_size(r.l->out) > MAX_FEATURES) TRY(layer_refuse_size(b, &r));
     b->source = r.l->number;
     describe_layer(b, layer_types[type->kind].word, r.written);
     return STATUS_OK;
@@ -273,8 +274,8 @@ static status check_readers(const builder *b, const yaml_node *list) {
     bool *has_reader = memory_new((size_t)p->count + 1, sizeof *has_reader);
     status rc = STATUS_OK;
     for (int i = 0; i < p->count; i++) {
-        has_reader[layer_source(p, i) + 1] = true;
-        if (layer_has_second(&p->layers[i])) has_reader[layer_second_source(p, i) + 1] = true;
+        for (int k = 0; k < layer_inputs(&p->layers[i]); k++)
+            has_reader[layer_input_source(p, i, k) + 1] = true;
     }
     for (int v = 0; v < p->count && rc == STATUS_OK; v++)
         if (!has_reader[v])
@@ -284,10 +285,12 @@ static status check_readers(const builder *b, const yaml_node *list) {
     return rc;
 }
 
-// A linear layer, or one whose outputs are scaled.
+// A linear layer, or one whose outputs are scaled; perhaps with their log-softmax.
 static bool ends_in_logits(const program *p) {
-    const layer *last = &p->layers[p->count - 1];
-    if (last->kind == LAYER_SCALE && last->skip == 0 && p->count > 1) last--;
+    const int logits = program_logits(p);
+    if (logits < 0) return false;
+    const layer *last = &p->layers[logits];
+    if (last->kind == LAYER_SCALE && last->skip == 0 && logits > 0) last--;
     return last->kind == LAYER_LINEAR;
 }
 
@@ -400,6 +403,7 @@ status model_read(model *m, const char *path, error *err) {
 }
 
 void model_release(model *m) {
+    for (int i = 0; i < m->program.count; i++) free((int *)m->program.layers[i].other_skips);
     free(m->program.layers);
     free(m->tensors);
     yaml_free(m->description);

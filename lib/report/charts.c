@@ -234,7 +234,8 @@ static status draw_cloud(const chart_reader *c, char **svg, error *err) {
                                  .x_high = yaml_number_at(item, "x.high"),
                                  .y = yaml_number_at(item, "y.value"),
                                  .y_low = yaml_number_at(item, "y.low"),
-                                 .y_high = yaml_number_at(item, "y.high")};
+                                 .y_high = yaml_number_at(item, "y.high"),
+                                 .pale = is_set(item, "pale")};
     }
     const char *key = yaml_text_at(c->chart, "key"); // of an experiment: what the x axis is
     const plot_cloud p = {.id = c->id,

@@ -47,68 +47,6 @@ static void put_boolean(yaml_node *node, const char *key, bool value) {
 
 // ---- Figures ----
 
-// Seconds have two decimals, or four below one second; a value that rounds to 1 is shown as 1.00.
-// An interval has the digits of its value.
-static void append_value(text *out, double shown, const figure *f) {
-    const metric_style *style = &f->row->style;
-    const int digits = fabs(style->scale * f->value) < 0.99995 ? 4 : 2;
-    if (!style->format)
-        text_format(out, "%.*f", digits, style->scale * shown);
-    else if (strcmp(style->format, "+") == 0)
-        text_format(out, "%+.*f", digits, style->scale * shown);
-    else
-        text_format(out, style->format, style->scale * shown);
-}
-
-// As the page shows it: "64.12 %", "0.3912†".
-static yaml_node *shown_value(const figure *f) {
-    text out = {0};
-    if (isfinite(f->value)) {
-        append_value(&out, f->value, f);
-        text_append(&out, f->row->style.sign);
-        if (f->simulated) text_append(&out, "†");
-    }
-    yaml_node *node = json_new_string(text_string(&out));
-    text_release(&out);
-    return node;
-}
-
-static yaml_node *shown_range(const figure *f) {
-    text out = {0};
-    if (isfinite(f->low) && isfinite(f->high)) {
-        text_append(&out, "[");
-        append_value(&out, f->low, f);
-        text_append(&out, ", ");
-        append_value(&out, f->high, f);
-        text_append(&out, "]");
-    }
-    yaml_node *node = json_new_string(text_string(&out));
-    text_release(&out);
-    return node;
-}
-
-static yaml_node *figure_node(const figure *f) {
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    put_string(node, "id", f->id);
-    put_number(node, "value", f->value);
-    put_number(node, "low", f->low);
-    put_number(node, "high", f->high);
-    put_number(node, "deviation", f->deviation);
-    put_string(node, "unit", f->row->unit);
-    put_boolean(node, "simulated", f->simulated);
-    yaml_put(node, "text", shown_value(f));
-    yaml_put(node, "range", shown_range(f));
-    put_string(node, "note", f->note);
-    put_string(node, "source", f->source);
-    return node;
-}
-
-static yaml_node *figure_nodes(const figure_list *list) {
-    yaml_node *node = yaml_new(YAML_SEQUENCE);
-    for (size_t i = 0; i < list->count; i++) yaml_append(node, figure_node(&list->items[i]));
-    return node;
-}
-
 static const yaml_node *node_of(const facts *f, const figure *found) {
     return found ? f->figures->items[found - f->results->figures.items] : NULL;
 }
@@ -395,7 +333,6 @@ status facts_put_view(yaml_node *root, const results *r, error *err) {
     yaml_node *part;
     status rc;
     put_string(root, "kind", kind_of(r));
-    TRY(put_runs(root, r, err));
     yaml_put(root, "experiments", experiment_nodes(r));
     rc = facts_plan(r, &part, err);
     yaml_put(root, "plan", part);
@@ -415,7 +352,8 @@ out:
 
 // The charts of a reproduction are those of its reports, and the differences.
 static status put_whole(yaml_node *root, const results *r, error *err) {
-    status rc = facts_put_view(root, r, err);
+    status rc = put_runs(root, r, err);
+    if (rc == STATUS_OK) rc = facts_put_view(root, r, err);
     if (rc != STATUS_OK) return rc;
     facts_put_predictions(root, r);
     yaml_put(root, "environment", facts_environment(&r->list));
@@ -426,14 +364,14 @@ static status put_whole(yaml_node *root, const results *r, error *err) {
 }
 
 status facts_make(facts *f, const results *r, const report_options *o, error *err) {
-    yaml_node *root = yaml_new(YAML_MAPPING), *figures = figure_nodes(&r->figures);
+    yaml_node *root = yaml_new(YAML_MAPPING), *figures = facts_figures(r);
     *f = (facts){.results = r, .root = root, .figures = figures};
     put_string(root, "schema", "lockstep.facts/1");
     put_string(root, "lockstep", cli_version());
-    put_string(root, "language", language_name(r->options.language));
-    put_string(root, "title", o ? o->title : NULL);
-    put_string(root, "author", o ? o->author : NULL);
-    put_string(root, "student", o ? o->student : NULL);
+    put_string(root, "language", o->language);
+    put_string(root, "title", o->title);
+    put_string(root, "author", o->author);
+    put_string(root, "student", o->student);
     put_boolean(root, "discussed", false); // by what has read the author's text
     yaml_put(root, "machine", machine_node(&r->list));
     yaml_put(root, "days", days_node(&r->list));
@@ -454,4 +392,43 @@ void facts_drop_charts(facts *f) {
     yaml_node *charts = (yaml_node *)(uintptr_t)yaml_find(f->root, "charts");
     for (size_t i = 0; charts && charts->kind == YAML_MAPPING && i < charts->count; i++)
         yaml_put(charts, charts->keys[i], facts_string(NULL));
+}
+
+// ---- report.json ----
+
+// A part of the page names its runs, and lacks what is the same everywhere.
+static void refer_to_runs(yaml_node *view) {
+    const yaml_node *runs = yaml_find(view, "runs");
+    yaml_node *names = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < runs->count; i++)
+        yaml_append(names, yaml_copy(yaml_find(runs->items[i], "name")));
+    yaml_put(view, "runs", names);
+    yaml_remove(view, "activities");
+    yaml_remove(view, "rules");
+}
+
+// Of the pictures, the files of the drawings have the pixels.
+static void drop_pixels(const yaml_node *charts) {
+    for (size_t i = 0; charts && i < charts->count; i++) {
+        const yaml_node *chart = charts->items[i];
+        if (chart->kind != YAML_MAPPING || strcmp(yaml_text_at(chart, "kind"), "pictures") != 0)
+            continue;
+        const yaml_node *items = yaml_find(chart, "items");
+        for (size_t k = 0; k < items->count; k++) yaml_remove(items->items[k], "png");
+    }
+}
+
+status facts_write(facts *f, text *json, error *err) {
+    const yaml_node *reports = yaml_find(f->root, "reports");
+    char *written = NULL;
+    for (size_t i = 0; reports && i < reports->count; i++) {
+        const yaml_node *studies = yaml_find(reports->items[i], "studies");
+        for (size_t k = 0; k < studies->count; k++) refer_to_runs(studies->items[k]);
+        refer_to_runs(reports->items[i]);
+    }
+    drop_pixels(yaml_find(f->root, "charts"));
+    const status rc = json_from_yaml(f->root, &written, err);
+    if (rc == STATUS_OK) text_format(json, "%s\n", written);
+    free(written);
+    return rc;
 }

@@ -17,6 +17,9 @@ typedef struct facts {
 // `r` must outlive the facts. STATUS_INPUT if a manifest that only they need cannot be read.
 status facts_make(facts *f, const results *r, const report_options *o, error *err) MUST_CHECK;
 void facts_release(facts *f);
+// Writes report.json, in which each run is once and no picture is. The facts are then no longer
+// those of a page.
+status facts_write(facts *f, text *json, error *err) MUST_CHECK;
 // For a page without drawings: as if nothing could be drawn.
 void facts_drop_charts(facts *f);
 
@@ -62,8 +65,11 @@ yaml_node *facts_environment(const run_list *list);
 yaml_node *facts_excluded(const run *one);
 yaml_node *facts_files(const run_list *list);
 yaml_node *facts_commands(const run_list *list);
-// Adds what a page shows of these runs alone: `runs`, `experiments`, `plan`, `charts` and more.
+// Adds what a page shows of these runs alone: `experiments`, `plan`, `charts` and more.
 status facts_put_view(yaml_node *root, const results *r, error *err) MUST_CHECK;
+// Adds to each figure the ids of those that it is computed from, and the file that its value comes
+// from.
+yaml_node *facts_figures(const results *r);
 // Adds `reproduction`, with all rows, and `reports`, each with its own view.
 status facts_put_reproduction(yaml_node *root, const results *r, error *err) MUST_CHECK;
 // Our figure beside a published one; null if there is none.

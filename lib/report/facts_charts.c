@@ -150,6 +150,26 @@ static yaml_node *range_of(const figure *f, double scale) {
     return node;
 }
 
+static bool is_judged(const verdict *v) {
+    return v->kind != VERDICT_NONE;
+}
+
+static bool is_pale(const verdict *v) {
+    return v->kind == VERDICT_UNDECIDED || v->kind == VERDICT_SAME;
+}
+
+// The time of an experiment, with the interval that its verdict is about: of the ratio to the
+// baseline.
+static yaml_node *time_of(const results *r, const comparison *c, const figure *time) {
+    const figure *baseline = c ? results_group_figure(r, c->baseline, "seconds_per_epoch") : NULL;
+    figure shown = *time;
+    if (baseline) {
+        shown.low = baseline->value / c->speedup.range.high;
+        shown.high = baseline->value / c->speedup.range.low;
+    }
+    return range_of(&shown, 1);
+}
+
 // Each experiment by its time and its accuracy. A time without a verdict is not drawn: it may be
 // that of a disturbed machine.
 static void put_time_accuracy(yaml_node *charts, const results *r) {
@@ -158,15 +178,18 @@ static void put_time_accuracy(yaml_node *charts, const results *r) {
     yaml_put(chart, "percent", yaml_new_boolean(true));
     for (size_t i = 0; i <= r->comparison_count && i < r->group_count; i++) {
         const seed_group *g = &r->groups[i];
+        const comparison *c = i ? &r->comparisons[i - 1] : NULL;
         const figure *time = results_group_figure(r, g, "seconds_per_epoch");
         const figure *accuracy = results_group_figure(r, g, "accuracy");
-        if (i && r->comparisons[i - 1].time.kind == VERDICT_NONE) continue;
+        if (c && !is_judged(&c->time)) continue;
         if (!time || !accuracy || isnan(time->value) || isnan(accuracy->value)) continue;
         judged += i > 0;
         char *label = memory_format("%s%s", g->name, time->simulated ? "†" : "");
         yaml_node *item = chart_add(chart, label);
-        yaml_put(item, "x", range_of(time, 1));
+        yaml_put(item, "x", time_of(r, c, time));
         yaml_put(item, "y", range_of(accuracy, 100));
+        yaml_put(item, "pale",
+                 yaml_new_boolean(c && (is_pale(&c->time) || c->time.kind == VERDICT_COST)));
         free(label);
     }
     if (judged) {
@@ -198,14 +221,6 @@ static void put_accuracies(yaml_node *charts, const results *r) {
 static yaml_node *factors_of(const planned *one) {
     const yaml_node *factors = yaml_find(one->entry, "factors");
     return factors && factors->kind == YAML_SEQUENCE ? yaml_copy(factors) : yaml_new(YAML_SEQUENCE);
-}
-
-static bool is_judged(const verdict *v) {
-    return v->kind != VERDICT_NONE;
-}
-
-static bool is_pale(const verdict *v) {
-    return v->kind == VERDICT_UNDECIDED || v->kind == VERDICT_SAME;
 }
 
 // From the start to the end of a ladder, a row each step; controls lead nowhere. If a step has no

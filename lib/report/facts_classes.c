@@ -57,6 +57,7 @@ static status add_pictures(yaml_node *chart, const run *one, const mistakes *m, 
     for (size_t i = 0; rc == STATUS_OK && i < m->count; i++) {
         const mistake *wrong = &m->items[i];
         yaml_node *item = chart_add(chart, "");
+        yaml_put(item, "sample", facts_count((int64_t)wrong->sample));
         yaml_put(item, "class", json_new_string(one->classes[wrong->label].name));
         yaml_put(item, "predicted", json_new_string(one->classes[wrong->predicted].name));
         yaml_put(item, "probability", facts_number(wrong->probability));

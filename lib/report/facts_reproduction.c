@@ -155,31 +155,23 @@ static void put_differences(yaml_node *root, const yaml_node *rows) {
 
 // ---- Reports ----
 
-static yaml_node *finding_nodes(const findings *a) {
-    static const char *const kinds[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "arithmetic",
-                                                     [FINDING_CONDITIONS] = "conditions",
-                                                     [FINDING_UNSUPPORTED] = "unsupported",
-                                                     [FINDING_STATED] = "stated"};
+// The runs of a view, among all.
+static yaml_node *runs_of(const results *view, const yaml_node *all) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
-    for (size_t i = 0; i < a->count; i++) {
-        yaml_node *node = yaml_new(YAML_MAPPING);
-        text reasons = {0};
-        finding_reasons(a, &a->items[i], &reasons);
-        yaml_put(node, "kind", facts_string(kinds[a->items[i].kind]));
-        yaml_put(node, "what", facts_string(text_string(&a->items[i].what)));
-        yaml_put(node, "reasons", facts_string(text_string(&reasons)));
-        yaml_append(list, node);
-        text_release(&reasons);
-    }
+    for (size_t i = 0; i < view->list.count; i++)
+        for (size_t k = 0; k < all->count; k++)
+            if (strcmp(yaml_text_at(all->items[k], "name"), view->list.runs[i].name) == 0)
+                yaml_append(list, yaml_copy(all->items[k]));
     return list;
 }
 
 // The tree of some of the runs. `part`: its name, for the ids of its drawings.
-static status add_view(yaml_node *list, const results *view, const char *part, yaml_node **node,
-                       error *err) {
+static status add_view(yaml_node *list, const results *view, const char *part, const yaml_node *all,
+                       yaml_node **node, error *err) {
     *node = yaml_new(YAML_MAPPING);
     yaml_append(list, *node);
     yaml_put(*node, "part", facts_string(part));
+    yaml_put(*node, "runs", runs_of(view, all));
     return facts_put_view(*node, view, err);
 }
 
@@ -200,18 +192,29 @@ static void put_speedups(yaml_node *node, const results *view) {
              count ? chart : facts_string(NULL));
 }
 
-static status add_report(yaml_node *reports, const reproduced *one, error *err) {
-    yaml_node *node, *study, *studies = yaml_new(YAML_SEQUENCE);
-    status rc = add_view(reports, &one->rows, one->source, &node, err);
+static status add_study(yaml_node *studies, const reproduced *one, const results *view,
+                        const yaml_node *all, error *err) {
+    yaml_node *study;
+    char *part = memory_format("%s-%s", one->source, view->plan.name);
+    const status rc = add_view(studies, view, part, all, &study, err);
+    free(part);
+    return rc;
+}
+
+static status add_report(yaml_node *reports, const reproduced *one, const yaml_node *all,
+                         error *err) {
+    yaml_node *node, *studies = yaml_new(YAML_SEQUENCE);
+    status rc = add_view(reports, &one->rows, one->source, all, &node, err);
     yaml_put(node, "source", facts_string(one->source));
     yaml_put(node, "title", facts_string(one->title));
     yaml_put(node, "claim", facts_string(one->claim_path));
     yaml_put(node, "contradictions", facts_count((int64_t)findings_counted(&one->audit)));
-    yaml_put(node, "findings", finding_nodes(&one->audit));
+    yaml_put(node, "findings",
+             one->audit.list ? yaml_copy(one->audit.list) : yaml_new(YAML_SEQUENCE));
     yaml_put(node, "studies", studies);
     if (rc == STATUS_OK) put_speedups(node, &one->rows);
     for (size_t i = 0; rc == STATUS_OK && i < one->study_count; i++)
-        rc = add_view(studies, &one->studies[i], one->studies[i].plan.name, &study, err);
+        rc = add_study(studies, one, &one->studies[i], all, err);
     return rc;
 }
 
@@ -227,7 +230,7 @@ status facts_put_reproduction(yaml_node *root, const results *r, error *err) {
     put_counts(node);
     put_differences(root, yaml_find(node, "rows"));
     for (size_t i = 0; rc == STATUS_OK && i < p->count; i++)
-        rc = add_report(reports, &p->reports[i], err);
+        rc = add_report(reports, &p->reports[i], yaml_find(root, "runs"), err);
 out:
     return rc;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/page_templates.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,18 +12,13 @@
 #include "base/template.h"
 #include "base/zstream.h"
 
-enum { TEMPLATE_MAX = 1 << 20 };
-
-typedef struct file_text {
-    char *name, *path, *content;
-} file_text;
+enum { TEMPLATE_MAX = 1 << 18 };
 
 struct page_templates {
     char *folder;    // of Lockstep's own, in the page's language
     const char *own; // that the user gave; NULL: none
     yaml_node *names;
-    file_text *files; // read so far
-    size_t count, capacity;
+    template_cache cache;
 };
 
 static status read_template(const char *path, char **content, error *err) {
@@ -34,7 +30,7 @@ static status read_template(const char *path, char **content, error *err) {
 }
 
 // Returns the path of a template: in the user's folder, in that of the language, or in the one
-// above it, if it has no words. free() it.
+// above it, if it has no words. Names have no ".", and so lead to no other place. free() it.
 static char *path_of(const page_templates *t, const char *name) {
     const char *const folders[] = {t->own, t->folder};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
@@ -45,54 +41,57 @@ static char *path_of(const page_templates *t, const char *name) {
     return memory_format("%s/../%s.md", t->folder, name);
 }
 
-// What is rendered: the context of a template_host.
+// The context of a template_host.
 typedef struct page_render {
     page_templates *templates;
-    const facts *facts;
-    page_insert insert;
-    void *context;
+    const page_host *host;
 } page_render;
 
-static const char *find(void *context, const char *name, const char **place, error *err) {
-    page_templates *t = ((page_render *)context)->templates;
-    for (size_t i = 0; i < t->count; i++) {
-        if (strcmp(t->files[i].name, name) != 0) continue;
-        *place = t->files[i].path;
-        return t->files[i].content;
+static char *find(void *context, const char *name, char **place, error *err) {
+    char *path = path_of(((page_render *)context)->templates, name), *content = NULL;
+    if (read_template(path, &content, err) == STATUS_OK) {
+        *place = path;
+        return content;
     }
-    char *path = path_of(t, name), *content = NULL;
-    if (read_template(path, &content, err) != STATUS_OK) {
-        free(path);
-        return NULL;
-    }
-    void *files = t->files;
-    memory_grow(&files, &t->capacity, t->count + 1, sizeof *t->files);
-    t->files = files;
-    t->files[t->count++] = (file_text){memory_string(name), path, content};
-    *place = path;
-    return content;
+    free(content);
+    free(path);
+    return NULL;
 }
 
 static const yaml_node *member(void *context, const yaml_node *mapping, const char *key,
                                bool *known) {
-    return facts_figure(((page_render *)context)->facts, mapping, key, known);
+    const page_host *h = ((const page_render *)context)->host;
+    return h->member(h->context, mapping, key, known);
 }
 
 static status insert(void *context, const yaml_node *root, const char *name, text *out,
                      error *err) {
-    const page_render *r = context;
-    return r->insert(r->context, root, name, out, err);
+    const page_host *h = ((const page_render *)context)->host;
+    return h->insert(h->context, root, name, out, err);
 }
 
-status page_write(page_templates *t, const char *name, const facts *f, page_insert inserts,
-                  void *context, text *out, error *err) {
-    page_render r = {t, f, inserts, context};
-    const template_host host = {.find = find,
-                                .member = member,
-                                .insert = inserts ? insert : NULL,
-                                .names = t->names,
-                                .context = &r};
-    return template_render(&host, name, f->root, out, err);
+status page_write(page_templates *t, const char *name, const yaml_node *root, const page_host *host,
+                  text *out, error *err) {
+    page_render r = {t, host};
+    const template_host h = {.cache = &t->cache,
+                             .find = find,
+                             .member = member,
+                             .insert = insert,
+                             .names = t->names,
+                             .context = &r};
+    return template_render(&h, name, root, out, err);
+}
+
+status page_sentence(page_templates *t, const char *name, const yaml_node *root, text *out,
+                     error *err) {
+    page_render r = {t, NULL};
+    const template_host h = {
+        .cache = &t->cache, .find = find, .names = t->names, .plain = true, .context = &r};
+    text line = {0};
+    const status rc = template_render(&h, name, root, &line, err);
+    text_bytes(out, text_string(&line), line.length ? line.length - 1 : 0);
+    text_release(&line);
+    return rc;
 }
 
 const char *page_word(void *templates, const char *words, const char *word) {
@@ -102,28 +101,40 @@ const char *page_word(void *templates, const char *words, const char *word) {
     return found && found->kind == YAML_SCALAR ? found->text : word;
 }
 
-status page_templates_open(page_templates **made, language l, const char *own, error *err) {
+status page_language_check(const char *language, error *err) {
+    if (strcmp(language, "en") == 0 || strcmp(language, "zh") == 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", language);
+}
+
+status page_templates_open_folder(page_templates **made, const char *folder, const char *own,
+                                  error *err) {
     page_templates *t = *made = memory_new(1, sizeof *t);
-    char *file = memory_format("report/%s/names.yaml", language_name(l)), *names = NULL;
-    status rc;
-    TRY(plugin_find(file, NULL, &names, err));
+    char *names = memory_format("%s/names.yaml", folder);
     t->own = own;
-    t->folder = memory_format("%.*s", (int)(strrchr(names, '/') - names), names);
-    TRY(yaml_read_file(names, &t->names, err));
+    t->folder = memory_string(folder);
+    const status rc = yaml_read_file(names, &t->names, err);
+    free(names);
+    return rc;
+}
+
+status page_templates_open(page_templates **made, const char *language, const char *own,
+                           error *err) {
+    char *file = memory_format("report/%s", language), *folder = NULL;
+    status rc;
+    *made = NULL;
+    TRY(plugin_find(file, NULL, &folder, err));
+    rc = access(folder, F_OK) == 0
+             ? page_templates_open_folder(made, folder, own, err)
+             : error_system(err, STATUS_FAILED, errno, "cannot find the templates '%s'", folder);
 out:
     free(file);
-    free(names);
+    free(folder);
     return rc;
 }
 
 void page_templates_close(page_templates *t) {
     if (!t) return;
-    for (size_t i = 0; i < t->count; i++) {
-        free(t->files[i].name);
-        free(t->files[i].path);
-        free(t->files[i].content);
-    }
-    free(t->files);
+    template_cache_release(&t->cache);
     free(t->folder);
     yaml_free(t->names);
     free(t);

@@ -406,7 +406,7 @@ typedef struct cloud_view {
 } cloud_view;
 
 static point_label place_label(const cloud_view *view, const plot_point *p) {
-    enum { COLUMNS = 64, LINES = 14 }; // of a drawing on a narrow page
+    enum { COLUMNS = 44, LINES = 14 }; // of a drawing on a narrow page
     const double gap = 0.7, width = p->name ? (double)strlen(p->name) : 0;
     const double x = view->log ? log(p->x / view->x_low) / log(view->x_high / view->x_low)
                                : (p->x - view->x_low) / (view->x_high - view->x_low);
@@ -451,15 +451,14 @@ static void write_labels(text *out, const plot_cloud *c, const cloud_view *view)
 }
 
 static void write_point(text *out, const plot_point *p, size_t at) {
-    const char *colour = colours[at % PLOT_COLOURS];
+    static const char line[] =
+        "set arrow from %.6g, first %.6g to %.6g, first %.6g nohead lw %g lc rgb '%s%s'\n";
+    const char *faint = p->pale ? "#88" : "#", *colour = colours[at % PLOT_COLOURS] + 1;
+    const double width = p->pale ? 3.0 : 1.6;
     if (isfinite(p->x_low) && isfinite(p->x_high))
-        text_format(
-            out, "set arrow from %.6g, first %.6g to %.6g, first %.6g nohead lw 1.6 lc rgb '%s'\n",
-            p->x_low, p->y, p->x_high, p->y, colour);
+        text_format(out, line, p->x_low, p->y, p->x_high, p->y, width, faint, colour);
     if (isfinite(p->y_low) && isfinite(p->y_high))
-        text_format(
-            out, "set arrow from %.6g, first %.6g to %.6g, first %.6g nohead lw 1.6 lc rgb '%s'\n",
-            p->x, p->y_low, p->x, p->y_high, colour);
+        text_format(out, line, p->x, p->y_low, p->x, p->y_high, width, faint, colour);
 }
 
 // Each point has a colour of its own, unless a line joins them.
@@ -471,9 +470,11 @@ static void write_points_of(text *out, const plot_cloud *c) {
         text_format(out, "%.6g %.6g\n", c->points[i].x, c->points[i].y);
     text_append(out, "EOD\nplot ");
     if (c->joined) text_format(out, "$all using 1:2 with lines lw 2 lc rgb '%s', ", colours[0]);
+    text_append(out, "NaN notitle"); // also where all are pale
     for (size_t i = 0; i < c->count; i++)
-        text_format(out, "%s$p%zu using 1:2 with points pt 7 ps 1 lc rgb '%s'", i ? ", " : "", i,
-                    colours[(c->joined ? 0 : i) % PLOT_COLOURS]);
+        if (!c->points[i].pale)
+            text_format(out, ", $p%zu using 1:2 with points pt 7 ps 1 lc rgb '%s'", i,
+                        colours[(c->joined ? 0 : i) % PLOT_COLOURS]);
     text_append(out, "\n");
 }
 
@@ -483,6 +484,8 @@ status plot_cloud_draw(const plot_cloud *c, char **svg, error *err) {
     for (size_t i = 0; i < c->count; i++) {
         const plot_point *p = &c->points[i];
         widen(p->x, &low, &high);
+        widen(p->x_low, &low, &high);
+        widen(p->x_high, &low, &high);
         widen(p->y, &least, &most);
         widen(p->y_low, &least, &most);
         widen(p->y_high, &least, &most);

@@ -69,6 +69,7 @@ typedef struct plot_intervals {
 typedef struct plot_point {
     const char *name;
     double x, x_low, x_high, y, y_low, y_high;
+    bool pale; // its x is undecided: only the intervals
 } plot_point;
 
 typedef struct plot_cloud {

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "report/report.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/filter.h"
-#include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
 #include "base/sha256.h"
+#include "base/template_folder.h"
 #include "report/charts.h"
 #include "report/drawing.h"
+#include "report/facts.h"
 #include "report/markdown.h"
 #include "report/page_templates.h"
 #include "report/plot.h"
@@ -50,29 +49,42 @@ static char *drawing_id(const yaml_node *root, const char *name) {
     return id;
 }
 
+static status write_template(composition *c, const char *name, text *out, error *err);
+
+// A drawing that the page has already is shown again as it is.
+static bool is_drawn(const drawing_list *d, const char *id) {
+    for (size_t i = 0; i < d->count; i++)
+        if (strcmp(d->items[i].id, id) == 0) return true;
+    return false;
+}
+
+static void add_drawing(drawing_list *d, char *id, char *svg) {
+    void *items = d->items;
+    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
+    d->items = items;
+    d->items[d->count++] = (page_drawing){id, svg};
+}
+
 // Draws a chart of the facts.
 static status insert_chart(composition *c, const yaml_node *root, const char *name, text *out,
                            error *err) {
     const yaml_node *charts = yaml_find(root, "charts"), *chart = yaml_find(charts, name);
     char *id = drawing_id(root, name), *svg = NULL;
+    const bool drawn = is_drawn(&c->drawings, id);
     status rc = STATUS_OK;
     if (!chart)
         rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
-    else if (chart->kind == YAML_MAPPING)
+    else if (chart->kind == YAML_MAPPING && !drawn)
         rc = chart_draw(chart, id, page_word, c->templates, &svg, err);
-    if (!svg) {
-        const bool missing = rc == STATUS_OK && chart->kind == YAML_MAPPING && !c->undrawn;
-        if (missing) rc = page_write(c->templates, "page.no_drawing", &c->facts, NULL, c, out, err);
-        c->undrawn |= missing;
-        free(id);
+    if (drawn || svg) text_format(out, "![%s](figures/%s.svg)\n", id, id);
+    if (svg) {
+        add_drawing(&c->drawings, id, svg);
         return rc;
     }
-    drawing_list *d = &c->drawings;
-    void *items = d->items;
-    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
-    d->items = items;
-    d->items[d->count++] = (page_drawing){id, svg};
-    text_format(out, "![%s](figures/%s.svg)\n", id, id);
+    const bool missing = rc == STATUS_OK && !drawn && chart->kind == YAML_MAPPING && !c->undrawn;
+    if (missing) rc = write_template(c, "page.no_drawing", out, err);
+    c->undrawn |= missing;
+    free(id);
     return rc;
 }
 
@@ -88,18 +100,25 @@ static status compose_part(void *context, const yaml_node *root, const char *nam
     return STATUS_OK;
 }
 
+static const yaml_node *find_figure(void *context, const yaml_node *mapping, const char *key,
+                                    bool *known) {
+    return facts_figure(&((const composition *)context)->facts, mapping, key, known);
+}
+
+static status write_template(composition *c, const char *name, text *out, error *err) {
+    const page_host host = {find_figure, compose_part, c};
+    return page_write(c->templates, name, c->facts.root, &host, out, err);
+}
+
 static status compose(composition *c, text *markdown, text *json, error *err) {
-    char *written = NULL;
     status rc;
     if (c->o->discussion) TRY(written_read(c->o->discussion, &c->discussion, err));
     TRY(facts_make(&c->facts, c->r, c->o, err));
     yaml_put(c->facts.root, "discussed", yaml_new_boolean(c->discussion.length > 0));
-    TRY(page_templates_open(&c->templates, c->r->options.language, c->o->templates, err));
-    TRY(page_write(c->templates, "page", &c->facts, compose_part, c, markdown, err));
-    TRY(json_from_yaml(c->facts.root, &written, err));
-    text_format(json, "%s\n", written);
+    TRY(page_templates_open(&c->templates, c->o->language, c->o->templates, err));
+    TRY(write_template(c, "page", markdown, err));
+    rc = facts_write(&c->facts, json, err);
 out:
-    free(written);
     return rc;
 }
 
@@ -137,13 +156,13 @@ static status write_latex(const text *page, const char *folder, manifest *m, err
     return rc;
 }
 
-static status write_outputs(const results *r, const drawing_list *d, const text *page,
-                            const text *json, const char *folder, manifest *m, error *err) {
+static status write_outputs(const composition *c, const text *page, const text *json,
+                            const char *folder, manifest *m, error *err) {
     status rc;
     text html = {0}, markdown = {0}, csv = {0};
-    page_to_html(text_string(page), language_name(r->options.language), d->items, d->count, &html);
+    page_to_html(text_string(page), c->o->language, c->drawings.items, c->drawings.count, &html);
     page_to_markdown(text_string(page), &markdown);
-    figures_to_csv(&r->figures, &csv);
+    figures_to_csv(&c->r->figures, &csv);
     TRY(write_output(folder, "report.html", &html, m, err));
     TRY(write_output(folder, "report.md", &markdown, m, err));
     TRY(write_output(folder, "report.json", json, m, err));
@@ -181,35 +200,25 @@ static status write_figures(const drawing_list *d, const char *folder, manifest 
     return rc;
 }
 
-static int is_template(const struct dirent *entry) {
-    const size_t length = strlen(entry->d_name);
-    return length > 3 && strcmp(entry->d_name + length - 3, ".md") == 0;
-}
-
 // Records the author's own templates: another text in them is another report.
 static status record_templates(const char *folder, manifest *m, error *err) {
-    struct dirent **found;
-    const int count = scandir(folder, &found, is_template, alphasort);
-    status rc = STATUS_OK;
-    if (count < 0)
-        return error_system(err, STATUS_INPUT, errno, "cannot read the templates in '%s'", folder);
-    if (count == 0) rc = error_set(err, STATUS_INPUT, "no template (*.md) in '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        char *path = memory_format("%s/%s", folder, found[i]->d_name);
-        if (rc == STATUS_OK) rc = results_record_file(m, path, err);
+    strvec names = {0};
+    status rc = template_folder_list(folder, &names, err);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *path = memory_format("%s/%s", folder, names.items[i]);
+        rc = results_record_file(m, path, err);
         free(path);
-        free(found[i]);
     }
-    free(found);
+    strvec_release(&names);
     return rc;
 }
 
 status report_record(const results *r, const report_options *o, manifest *m, error *err) {
-    const char *title = o->title ? o->title : "", *name = language_name(r->options.language);
+    const char *title = o->title ? o->title : "";
     yaml_node *parameters = manifest_parameters(m);
     status rc;
     TRY(results_record(r, m, err));
-    yaml_put(parameters, "language", yaml_new_string(name));
+    yaml_put(parameters, "language", yaml_new_string(o->language));
     // Not "title", which the stage key ignores: a report with another heading is a different one.
     yaml_put(parameters, "heading", yaml_new_string(title));
     if (o->author) yaml_put(parameters, "author", yaml_new_string(o->author));
@@ -234,7 +243,7 @@ status report_write(const results *r, const report_options *o, const char *folde
     char *figures_folder = memory_format("%s/figures", folder);
     status rc;
     TRY(compose(&c, &markdown, &json, err));
-    TRY(write_outputs(r, &c.drawings, &markdown, &json, folder, m, err));
+    TRY(write_outputs(&c, &markdown, &json, folder, m, err));
     TRY(write_figures(&c.drawings, figures_folder, m, err));
     if (o->figures && strcmp(o->figures, figures_folder) != 0)
         TRY(write_figures(&c.drawings, o->figures, m, err));
@@ -246,41 +255,31 @@ out:
     return rc;
 }
 
-static status insert_nothing(void *context, const yaml_node *root, const char *name, text *out,
-                             error *err) {
-    (void)context; // a terminal has no discussion
-    (void)root;
-    (void)name;
-    (void)out;
-    (void)err;
-    return STATUS_OK;
-}
-
-// Renders a template for a terminal.
-static status write_plain(const results *r, const char *name, text *out, error *err) {
-    page_templates *t = NULL;
-    facts f = {0};
+// Renders a template for a terminal, which has no discussion.
+static status write_plain(const results *r, const char *language, const char *name, text *out,
+                          error *err) {
+    const report_options o = {.language = language};
+    composition c = {.r = r, .o = &o};
     text page = {0};
     status rc;
-    TRY(facts_make(&f, r, NULL, err));
-    TRY(page_templates_open(&t, r->options.language, NULL, err));
-    facts_drop_charts(&f); // and so their captions
-    TRY(page_write(t, name, &f, insert_nothing, NULL, &page, err));
+    TRY(facts_make(&c.facts, r, &o, err));
+    TRY(page_templates_open(&c.templates, language, NULL, err));
+    facts_drop_charts(&c.facts); // and so their captions
+    TRY(write_template(&c, name, &page, err));
     page_to_text(text_string(&page), out);
 out:
     text_release(&page);
-    page_templates_close(t);
-    facts_release(&f);
+    close_composition(&c);
     return rc;
 }
 
-status report_answer(const results *r, text *out, error *err) {
+status report_answer(const results *r, const char *language, text *out, error *err) {
     if (!r->plan.count && !r->reproduction && !r->comparison_count)
         return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
-    return write_plain(r, "page.answer", out, err);
+    return write_plain(r, language, "page.answer", out, err);
 }
 
-status report_summary(const results *r, text *out, error *err) {
-    return write_plain(r, "page.summary", out, err);
+status report_summary(const results *r, const char *language, text *out, error *err) {
+    return write_plain(r, language, "page.summary", out, err);
 }

@@ -10,6 +10,7 @@
 #include "results/results.h"
 
 typedef struct report_options {
+    const char *language;         // "en", "zh" (page_language_check)
     const char *title;            // NULL: derived from the runs
     const char *author, *student; // a name, and a student number; NULL: none
     const char *discussion;       // a Markdown file with the author's text; NULL: none
@@ -28,9 +29,9 @@ status report_write(const results *r, const report_options *o, const char *folde
 
 // Writes the answer to the question that the runs were planned for, as plain text. STATUS_USAGE if
 // no question was asked.
-status report_answer(const results *r, text *out, error *err) MUST_CHECK;
+status report_answer(const results *r, const char *language, text *out, error *err) MUST_CHECK;
 
 // Writes one line per run: accuracy, seconds per epoch, executions.
-status report_summary(const results *r, text *out, error *err) MUST_CHECK;
+status report_summary(const results *r, const char *language, text *out, error *err) MUST_CHECK;
 
 #endif

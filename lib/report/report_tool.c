@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
+#include "report/page_templates.h"
 #include "report/report.h"
 #include "results/check.h"
 #include "results/recall.h"
@@ -22,7 +23,7 @@
 enum { REPORT_BITS = 9 };
 
 typedef struct options {
-    const char *out, *baseline, *language, *why, *check, *plan, *collectives, *test;
+    const char *out, *baseline, *why, *check, *plan, *collectives, *test;
     cli_list turns;
     report_options page;
     bool answer, summary, json, print_key;
@@ -62,33 +63,24 @@ static status write_manifest(const char *folder, manifest *m, error *err) {
     return rc;
 }
 
+// `how`: the question, or the language of the answer.
 static status print(status (*answer)(const results *, const char *, text *, error *),
-                    const results *r, const char *question, FILE *answers, error *err) {
+                    const results *r, const char *how, FILE *answers, error *err) {
     text out = {0};
-    status rc = answer(r, question, &out, err);
+    status rc = answer(r, how, &out, err);
     if (out.data) out.length = printable(out.data, false);
     if (rc == STATUS_OK || rc == STATUS_FINDING) fputs(text_string(&out), answers);
     text_release(&out);
     return rc;
 }
 
-static status answer(const results *r, const char *question, text *out, error *err) {
-    (void)question; // it is in the plan
-    return report_answer(r, out, err);
-}
-
-static status summary(const results *r, const char *question, text *out, error *err) {
-    (void)question; // there is none
-    return report_summary(r, out, err);
-}
-
 // ---- The same for --json: one object, {"why": [line], "answer": [line], "check": [{...}]} ----
 
-static status put_lines(status (*ask)(const results *, const char *, text *, error *),
-                        const results *r, const char *question, const char *key, yaml_node *object,
+static status put_lines(status (*answer)(const results *, const char *, text *, error *),
+                        const results *r, const char *how, const char *key, yaml_node *object,
                         error *err) {
     text out = {0};
-    status rc = ask(r, question, &out, err);
+    status rc = answer(r, how, &out, err);
     if (rc == STATUS_OK || rc == STATUS_FINDING)
         yaml_put(object, key, json_new_lines(text_string(&out)));
     text_release(&out);
@@ -107,13 +99,15 @@ static status put_check(const results *r, const char *path, yaml_node *object, e
 
 // Answers every question, even if an earlier answer is a finding; returns the last finding.
 static status print_json(const results *r, const options *o, error *err) {
+    const char *language = o->page.language;
     status rc = STATUS_OK, found = STATUS_OK;
     yaml_node *object = yaml_new(YAML_MAPPING);
     for (int i = 0; i < 4 && (rc == STATUS_OK || rc == STATUS_FINDING); i++) {
         rc = STATUS_OK;
         if (i == 0 && o->why) rc = put_lines(results_why, r, o->why, "why", object, err);
-        if (i == 1 && o->answer) rc = put_lines(answer, r, NULL, "answer", object, err);
-        if (i == 2 && o->summary) rc = put_lines(summary, r, NULL, "summary", object, err);
+        if (i == 1 && o->answer) rc = put_lines(report_answer, r, language, "answer", object, err);
+        if (i == 2 && o->summary)
+            rc = put_lines(report_summary, r, language, "summary", object, err);
         if (i == 3 && o->check) rc = put_check(r, o->check, object, err);
         if (rc == STATUS_FINDING) found = rc;
     }
@@ -142,9 +136,9 @@ out:
     return rc;
 }
 
-static status check_options(const options *o, results_options *ro, error *err) {
-    if (!language_find(o->language, &ro->language))
-        return error_set(err, STATUS_USAGE, "bad --lang: '%s': expected en or zh", o->language);
+static status check_options(const options *o, error *err) {
+    const status rc = page_language_check(o->page.language, err);
+    if (rc != STATUS_OK) return rc;
     if (o->answer && !o->plan) return error_set(err, STATUS_USAGE, "--answer requires --plan");
     if (o->page.figures && !o->out)
         return error_set(err, STATUS_USAGE,
@@ -196,7 +190,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     manifest m = {0};
     status rc;
     TRY(recall(call->operands, o, &ro, &of, err));
-    TRY(check_options(o, &ro, err));
+    TRY(check_options(o, err));
     TRY(results_open(&r, &ro, err));
     TRY(error_status(err)); // failures that no call returned
     TRY(manifest_begin(&m, "report", REPORT_BITS, call->argc, call->argv, err));
@@ -215,8 +209,8 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
         goto out;
     }
     if (o->why) TRY(print(results_why, &r, o->why, call->answers, err));
-    if (o->answer) TRY(print(answer, &r, NULL, call->answers, err));
-    if (o->summary) TRY(print(summary, &r, NULL, call->answers, err));
+    if (o->answer) TRY(print(report_answer, &r, o->page.language, call->answers, err));
+    if (o->summary) TRY(print(report_summary, &r, o->page.language, call->answers, err));
     if (o->out)
         rc = make_report(&r, o, call, &m, err);
     else if (o->check)
@@ -229,7 +223,7 @@ out:
 }
 
 status report_tool(int argc, char **argv, FILE *answers, error *err) {
-    options o = {.language = "en"};
+    options o = {.page.language = "en"};
     const cli_option table[] = {
         {"out", CLI_STRING, &o.out, "DIR", "output folder of the report", 0, 0},
         {"baseline", CLI_STRING, &o.baseline, "DIR", "run or runs to compare all others with", 0,
@@ -251,7 +245,7 @@ status report_tool(int argc, char **argv, FILE *answers, error *err) {
          "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
         {"template", CLI_STRING, &o.page.templates, "DIR",
          "own templates: page.md and others in it replace those of the same name", 0, 0},
-        {"lang", CLI_STRING, &o.language, "en|zh", "language of the report", 0, 0},
+        {"lang", CLI_STRING, &o.page.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure, given by its id in report.csv", 0,
          0},
         {"check", CLI_STRING, &o.check, "BANDS", "check figures against a file of bands", 0, 0},

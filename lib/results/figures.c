@@ -65,6 +65,13 @@ const figure *figures_find(const figure_list *list, const char *id) {
     return figures_of(list, id, "");
 }
 
+const figure *figures_of_execution(const figure_list *list, const figure *f, size_t number) {
+    char *metric = memory_format("execution.%zu.%s", number, f->metric);
+    const figure *found = figures_of(list, f->owner, metric);
+    free(metric);
+    return found;
+}
+
 const figure *figures_of_repeats(const figure_list *list, const seed_group *g, const char *metric) {
     const metric_row *row = metrics_find(metric);
     char mean[96];

@@ -52,6 +52,8 @@ void figures_release(figure_list *list);
 // Finds a figure by id, or by owner and metric; NULL if there is none.
 const figure *figures_find(const figure_list *list, const char *id);
 const figure *figures_of(const figure_list *list, const char *owner, const char *metric);
+// The same figure of one execution of its run, from 1.
+const figure *figures_of_execution(const figure_list *list, const figure *f, size_t number);
 // A figure of a group: a joint metric, that of its only run, or the mean over its repeats.
 const figure *figures_of_repeats(const figure_list *list, const seed_group *g, const char *metric);
 // Appends ids that a wrong one may mean: "'tiny.accuracy' or 'other.accuracy'". Its metric may be

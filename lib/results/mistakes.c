@@ -146,8 +146,8 @@ static status fill(mistakes *m, const predictions *p, const dataset *d, error *e
     for (size_t i = 0; i < count; i++) {
         uint8_t *pixels = copy_image(d, chosen[i], err);
         if (!pixels) return STATUS_FAILED;
-        m->items[m->count++] =
-            (mistake){p->labels[chosen[i]], p->predicted[chosen[i]], probabilities[i], pixels};
+        m->items[m->count++] = (mistake){chosen[i], p->labels[chosen[i]], p->predicted[chosen[i]],
+                                         probabilities[i], pixels};
     }
     return STATUS_OK;
 }

@@ -12,6 +12,7 @@
 enum { MISTAKES_MAX = 16, MISTAKES_MAX_SIDE = 96 };
 
 typedef struct mistake {
+    size_t sample;             // its place in the test data, from 0
     uint32_t label, predicted; // classes
     double probability;        // softmax of the predicted class
     uint8_t *pixels;           // [height][width][channels]

@@ -46,7 +46,7 @@ static status add_group(results *view, const results *all, const yaml_node *entr
 
 static status open_view(const results *all, const yaml_node *runs, const choice *c, results *view,
                         error *err) {
-    *view = (results){.options = {.language = all->options.language}, .whole = all};
+    *view = (results){.whole = all};
     view->list.runs = memory_new(all->list.count, sizeof *view->list.runs);
     view->groups = memory_new(runs->count, sizeof *view->groups);
     for (size_t i = 0; i < runs->count; i++) {
@@ -136,7 +136,7 @@ static status open_report(const reproduction *p, const results *all, const yaml_
     TRY(open_studies(p, all, one, err));
     if (!*one->claim_path) goto out;
     TRY(claim_read(one->claim_path, &one->claim, err));
-    audit_run(&one->audit, &one->claim, all->options.language);
+    audit_run(&one->audit, &one->claim);
 out:
     return rc;
 }

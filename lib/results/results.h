@@ -17,7 +17,6 @@
 #include "results/run.h"
 #include "results/scaling.h"
 #include "results/timed_arms.h"
-#include "words/words.h"
 
 typedef struct results_options {
     const char *const *folders; // as accepted by run_list_add
@@ -32,8 +31,7 @@ typedef struct results_options {
     // Folders that time-runs wrote: the arms in them give runs their times (timed_arms.h).
     const char *const *turns;
     size_t turns_count;
-    const char *test; // the test data, if they are no longer where `evaluate` read them; else NULL
-    language language;
+    const char *test;  // the test data, if they are no longer where `evaluate` read them; else NULL
     const logger *log; // shows the progress of reading; NULL: shows nothing
 } results_options;
 

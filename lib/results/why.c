@@ -263,9 +263,7 @@ static status explain_executions(const results *r, trail *t, int depth, const fi
                                  error *err) {
     const run *one = f->run;
     for (size_t i = 0; i < run_execution_count(one); i++) {
-        char metric[96];
-        snprintf(metric, sizeof metric, "execution.%zu.%s", i + 1, f->metric);
-        const figure *part = figures_of(&r->figures, f->owner, metric);
+        const figure *part = figures_of_execution(&r->figures, f, i + 1);
         if (!part)
             write_line(t, depth + 1, "execution", "%zu: %s", i + 1, run_execution(one, i)->folder);
         status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;

@@ -112,6 +112,7 @@ static void append_found(text *out, const grading *g, const verification *v) {
         append_subjects(out, v, CHECK_DIFFERENT, "");
     if (!v->refused)
         append_subjects(out, v, CHECK_NOT_SHOWN, out->length ? "; not shown: " : "not shown: ");
+    if (v->own_page) text_format(out, "%sown page", out->length ? "; " : "");
     size_t copies = 0;
     for (size_t i = find_copy(g, v, 0); i < g->count; i = find_copy(g, v, i + 1)) copies++;
     if (copies)
@@ -245,6 +246,7 @@ static void print_one(const grading *g) {
     print_checks(v);
     printf("%-11s %-10s who trained the models, and how long it took\n", "origin", "not shown");
     if (v->report) printf("the report, made again: %s\n", v->report);
+    if (v->own_page) printf("by its author's own templates: %s\n", v->own_page);
     printf("segments chosen by SEED=%llu\n", (unsigned long long)g->choice);
     printf("%s: %s\n", v->archive, check_outcome_name(verification_outcome(v, CHECK_SUBJECTS)));
 }
@@ -334,6 +336,7 @@ static status print_json(const grading *g, error *err) {
         put_accuracy(item, v);
         if (v->refused) yaml_put(item, "refused", json_new_string(v->refused));
         if (v->report) yaml_put(item, "report", json_new_string(v->report));
+        if (v->own_page) yaml_put(item, "own_page", json_new_string(v->own_page));
         put_checks(item, v);
         put_copies(item, g, v);
     }

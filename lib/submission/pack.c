@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/plugin.h"
+#include "base/template_folder.h"
 #include "base/text.h"
 #include "data/manifest.h"
 #include "data/tta.h"
@@ -262,10 +263,10 @@ static status write_plan(const submission *s, error *err) {
 }
 
 // Leaves out the lock, and `run`: the time of the report is not a property of the runs.
-static status strip_report(const submission *s, error *err) {
+static status strip_report(const submission *s, const char *report, error *err) {
     yaml_node *root = NULL;
-    char *path = memory_format("%s/" PAGE_FOLDER "/manifest.yaml", s->folder);
-    char *lock = memory_format("%s/" PAGE_FOLDER "/.lock", s->folder);
+    char *path = memory_format("%s/%s/manifest.yaml", s->folder, report);
+    char *lock = memory_format("%s/%s/.lock", s->folder, report);
     status rc = manifest_read(path, &root, err);
     if (rc == STATUS_OK) {
         yaml_remove(root, "run");
@@ -278,15 +279,38 @@ static status strip_report(const submission *s, error *err) {
     return rc;
 }
 
+static const char *own_templates(const submission *s) {
+    return strvec_option_value(&s->flags, "--template");
+}
+
+// The author's own templates, and the page that they make beside ours.
+static status keep_own_page(const submission *s, const strvec *options, const char *test,
+                            error *err) {
+    char *to = memory_format("%s/" PAGE_TEMPLATES, s->folder);
+    strvec names = {0};
+    status rc;
+    TRY(template_folder_list(own_templates(s), &names, err));
+    for (size_t i = 0; i < names.count; i++)
+        TRY(copy_between(own_templates(s), to, names.items[i], err));
+    TRY(page_make(s->p, s->folder, PAGE_OWN, options, test, err));
+    rc = strip_report(s, PAGE_OWN_FOLDER, err);
+out:
+    strvec_release(&names);
+    free(to);
+    return rc;
+}
+
 static status keep_report(const submission *s, error *err) {
     const char *discussion = strvec_option_value(&s->flags, "--discussion");
+    const char *test = s->runs->items[0].test;
     strvec options = {0};
     status rc;
     TRY(write_plan(s, err));
     if (discussion) TRY(copy_into(discussion, s->folder, PAGE_DISCUSSION, err));
     page_options_of_flags(&s->flags, &options);
-    TRY(page_make(s->p, s->folder, &options, s->runs->items[0].test, err));
-    rc = strip_report(s, err);
+    TRY(page_make(s->p, s->folder, PAGE_OURS, &options, test, err));
+    TRY(strip_report(s, PAGE_FOLDER, err));
+    if (own_templates(s)) TRY(keep_own_page(s, &options, test, err));
 out:
     strvec_release(&options);
     return rc;
@@ -343,6 +367,7 @@ static status write_readme(const submission *s, error *err) {
     choose_paragraphs(page, "@OWN@", own);
     choose_paragraphs(page, "@FETCHED@", fetched);
     choose_paragraphs(page, "@DRAWN@", !own && !fetched);
+    choose_paragraphs(page, "@TEMPLATES@", own_templates(s) != NULL);
     choose_paragraphs(page, "@STATES@", s->p->settings->values[SETTING_STATES] != NULL);
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
     const char *const pairs[][2] = {

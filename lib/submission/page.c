@@ -102,8 +102,8 @@ static bool has_discussion(const char *folder) {
     return there;
 }
 
-static status make_command(const pipeline *p, const char *folder, const strvec *options, bool test,
-                           strvec *line, error *err) {
+static status make_command(const pipeline *p, const char *folder, page_kind kind,
+                           const strvec *options, bool test, strvec *line, error *err) {
     strvec command = {0};
     status rc;
     strvec_add(&command, "report");
@@ -115,8 +115,13 @@ static status make_command(const pipeline *p, const char *folder, const strvec *
     strvec_add_all(&command, options);
     if (has_discussion(folder)) strvec_add(&command, "--discussion=" PAGE_DISCUSSION);
     if (test) strvec_format(&command, "--test=%s", TEST_LINK);
-    strvec_add(&command, "--out=" PAGE_FOLDER);
-    strvec_add(&command, "--figures=figures");
+    if (kind == PAGE_OURS) {
+        strvec_add(&command, "--out=" PAGE_FOLDER);
+        strvec_add(&command, "--figures=figures");
+    } else {
+        strvec_add(&command, "--template=" PAGE_TEMPLATES);
+        strvec_add(&command, "--out=" PAGE_OWN_FOLDER);
+    }
     TRY(tool_program(p, &command, line, err));
 out:
     strvec_release(&command);
@@ -136,13 +141,13 @@ static status link_test(const char *folder, const char *test, char **link, error
     return rc;
 }
 
-status page_make(const pipeline *p, const char *folder, const strvec *options, const char *test,
-                 error *err) {
+status page_make(const pipeline *p, const char *folder, page_kind kind, const strvec *options,
+                 const char *test, error *err) {
     strvec line = {0};
     char *link = NULL;
     status rc;
     TRY(link_test(folder, test, &link, err));
-    TRY(make_command(p, folder, options, link != NULL, &line, err));
+    TRY(make_command(p, folder, kind, options, link != NULL, &line, err));
     rc = child_run_quietly(folder, &line, err);
 out:
     if (link) unlink(link);

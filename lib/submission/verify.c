@@ -85,6 +85,7 @@ void verification_release(verification *v) {
     free(v->archive);
     free(v->author);
     free(v->report);
+    free(v->own_page);
     free(v->refused);
     strvec_release(&v->traces);
     *v = (verification){0};
@@ -202,6 +203,13 @@ out:
     return rc;
 }
 
+// The path of a page, in the folder that the submission is kept in.
+static void move_page(char **page, const char *kept, const char *place) {
+    if (!*page) return;
+    free(*page);
+    *page = memory_format("%s/%s/report.html", kept, place);
+}
+
 // Moves the folder to ARTIFACTS/verified/NAME.
 static status keep_folder(const pipeline *p, const char *folder, const char *name, verification *v,
                           error *err) {
@@ -214,10 +222,8 @@ static status keep_folder(const pipeline *p, const char *folder, const char *nam
         if (rename(folder, kept) != 0)
             rc = error_system(err, STATUS_FAILED, errno, "cannot write folder '%s'", kept);
     }
-    if (rc == STATUS_OK && v->report) {
-        free(v->report);
-        v->report = memory_format("%s/" PAGE_FOLDER "/report.html", kept);
-    }
+    if (rc == STATUS_OK) move_page(&v->report, kept, PAGE_FOLDER);
+    if (rc == STATUS_OK) move_page(&v->own_page, kept, PAGE_OWN_FOLDER);
     free(kept);
     free(place);
     return rc;

@@ -7,7 +7,8 @@
 //         (replay.h) ─► verification: a list of checks
 //
 // A submission may come from anyone. Nothing in it is executed, no file outside its folder is
-// written, and texts from it are shown without control characters.
+// written, and texts from it are shown without control characters. Its author's own templates make
+// a page beside ours, and only that (base/template.h has their limits).
 #ifndef LOCKSTEP_SUBMISSION_VERIFY_H
 #define LOCKSTEP_SUBMISSION_VERIFY_H
 
@@ -22,7 +23,7 @@
 typedef enum check_subject {
     CHECK_FILES,      // files and manifests have the recorded hashes
     CHECK_FIGURES,    // report.csv
-    CHECK_REPORT,     // the text of report.md and, if the same library made it, of report.html
+    CHECK_REPORT,     // report.json and .md, and .html if the same library made it; an own page
     CHECK_EXPERIMENT, // a run has the settings of its file in experiments/
     CHECK_DATA,       // a run has the contents of the data set
     CHECK_TEST,       // the model gives the recorded predictions
@@ -43,6 +44,7 @@ typedef struct verification {
     char *archive;   // as given: the file, or the folder that it was unpacked to
     char *author;    // with the student number, as the report states them; NULL: it does not
     char *report;    // the report that was made again; NULL: none
+    char *own_page;  // the page by the author's own templates, made again; NULL: none
     uint64_t choice; // the seed that chooses the segments
     check *checks;
     size_t count, capacity;

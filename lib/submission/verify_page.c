@@ -7,21 +7,29 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "pipeline/files.h"
 #include "submission/page.h"
+#include "submission/same_facts.h"
 #include "submission/verify_internal.h"
 
 typedef struct page {
+    page_kind kind;
     const char *folder;      // of the submission
     const char *test;        // its test data; NULL: they are not here
     char *author, *again;    // folders of both reports
     yaml_node *mine, *other; // their manifests: ours and the author's
     verification *v;
 } page;
+
+// Begins the text of a check of a page by its author's own templates.
+static const char *own(const page *p) {
+    return p->kind == PAGE_OWN ? "own page: " : "";
+}
 
 // ---- Files ----
 
@@ -205,13 +213,43 @@ static status compare_text(page *p, const char *name, bool *equal, error *err) {
         excerpt(again, at, mine);
         *equal = false;
         verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT,
-                         "%s: its text is not what the files give: '%s' there, '%s' by the "
+                         "%s%s: its text is not what the files give: '%s' there, '%s' by the "
                          "files",
-                         name, theirs, mine);
+                         own(p), name, theirs, mine);
     }
 out:
     free(author);
     free(again);
+    return rc;
+}
+
+static status read_facts(const char *folder, yaml_node **root, error *err) {
+    char *string = NULL;
+    status rc = read_text(folder, "report.json", &string, err);
+    if (rc == STATUS_OK) rc = json_to_yaml(string, "report.json", root, err);
+    free(string);
+    return rc;
+}
+
+static status compare_facts(page *p, bool *equal, error *err) {
+    yaml_node *author = NULL, *again = NULL;
+    char *place = NULL;
+    status rc;
+    TRY(read_facts(p->author, &author, err));
+    TRY(read_facts(p->again, &again, err));
+    place = facts_differ(author, again);
+    if (place) {
+        *equal = false;
+        verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT,
+                         "%sreport.json: '%s' is not what the files give: '%.*s' there, '%.*s' by "
+                         "the files",
+                         own(p), place, EXCERPT_BYTES, yaml_text_at(author, place), EXCERPT_BYTES,
+                         yaml_text_at(again, place));
+    }
+out:
+    free(place);
+    yaml_free(author);
+    yaml_free(again);
     return rc;
 }
 
@@ -222,15 +260,20 @@ static status compare_texts(page *p, error *err) {
     const bool html = same(p, library);
     bool equal = true;
     status rc;
+    TRY(compare_facts(p, &equal, err));
     TRY(compare_text(p, "report.md", &equal, err));
     if (html) TRY(compare_text(p, "report.html", &equal, err));
-    if (equal && html)
+    if (equal && p->kind == PAGE_OWN)
+        verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
+                         "own page: it is what the files and its author's templates give; its "
+                         "words are the author's");
+    else if (equal && html)
         verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
                          "its text is what the files give; drawings and report.tex are not "
                          "compared");
     else if (equal)
         verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
-                         "the text of report.md is what the files give; report.html, made by "
+                         "report.json and report.md are what the files give; report.html, made by "
                          "cmark-gfm %s and not %s, is not compared: read the one made again",
                          yaml_text_at(p->other, library), yaml_text_at(p->mine, library));
 out:
@@ -250,31 +293,36 @@ static void lacks_pictures(const page *p, bool *lacks) {
 }
 
 // Another version may word or compute something else.
-static status compare(page *p, error *err) {
+static bool is_of_another_version(const page *p) {
     const char *version = yaml_text_at(p->other, "version");
-    char mine[SHA256_TEXT_BYTES], other[SHA256_TEXT_BYTES];
-    bool lacks;
-    status rc;
-    if (!same(p, "version") || !same(p, "bits")) {
+    if (same(p, "version") && same(p, "bits")) return false;
+    if (p->kind == PAGE_OURS)
         verification_add(p->v, CHECK_FIGURES, CHECK_NOT_SHOWN,
                          "made by Lockstep %s, not %s: read the report that was made again",
                          version, yaml_text_at(p->mine, "version"));
-        verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, "made by Lockstep %s", version);
-        return STATUS_OK;
-    }
-    TRY(compare_figures(p, err));
+    verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN, "%smade by Lockstep %s", own(p), version);
+    return true;
+}
+
+static status compare(page *p, error *err) {
+    char mine[SHA256_TEXT_BYTES], other[SHA256_TEXT_BYTES];
+    bool lacks;
+    status rc = STATUS_OK;
+    if (is_of_another_version(p)) return rc;
+    if (p->kind == PAGE_OURS) TRY(compare_figures(p, err));
     TRY(key_without_latex(p->mine, mine, err));
     TRY(key_without_latex(p->other, other, err));
     if (strcmp(mine, other) != 0) {
         verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
-                         "its options or inputs are others, or gnuplot is missing here");
+                         "%sits options or inputs are others, or gnuplot is missing here", own(p));
         return STATUS_OK;
     }
     lacks_pictures(p, &lacks);
     if (lacks) {
         verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
-                         "it shows test images, and the data set is not here: read the "
-                         "report that was made again");
+                         "%sit shows test images, and the data set is not here: read the "
+                         "report that was made again",
+                         own(p));
         return STATUS_OK;
     }
     rc = compare_texts(p, err);
@@ -285,7 +333,7 @@ out:
 static void note_author(page *p) {
     const char *author = yaml_text_at(p->other, "parameters.author");
     const char *student = yaml_text_at(p->other, "parameters.student");
-    if (!*author && !*student) return;
+    if (p->kind == PAGE_OWN || (!*author && !*student)) return;
     p->v->author = memory_format("%s%s%s", author, *author && *student ? " " : "", student);
     (void)printable(p->v->author, true);
 }
@@ -296,7 +344,7 @@ static status make_again(page *p, const pipeline *pipe, error *err) {
     TRY(read_manifest(p->author, &p->other, err));
     note_author(p);
     page_options_of_manifest(p->other, &options);
-    TRY(page_make(pipe, p->folder, &options, p->test, err));
+    TRY(page_make(pipe, p->folder, p->kind, &options, p->test, err));
     TRY(read_manifest(p->again, &p->mine, err));
     rc = compare(p, err);
 out:
@@ -304,27 +352,55 @@ out:
     return rc;
 }
 
-status submission_check_page(const pipeline *pipe, const char *folder, const char *test,
-                             verification *v, error *err) {
-    page p = {.folder = folder, .test = test, .v = v};
+// Makes the page again and compares it with the author's, which moves out of its place.
+static status check_page(page *p, const pipeline *pipe, error *err) {
+    const check_subject subject = p->kind == PAGE_OURS ? CHECK_FIGURES : CHECK_REPORT;
     error why = {0}, ignored;
-    p.author = memory_format("%s/" PAGE_FOLDER "-author", folder);
-    p.again = memory_format("%s/" PAGE_FOLDER, folder);
-    status rc = STATUS_OK;
     // No submission has a file there; one in the archive must not stop the verification.
-    (void)!remove_tree(p.author, &ignored);
-    if (rename(p.again, p.author) != 0) {
-        if (errno == ENOENT)
-            verification_add(v, CHECK_FIGURES, CHECK_DIFFERENT, "it has no report");
-        else
-            rc = error_system(err, STATUS_FAILED, errno, "cannot rename: '%s'", p.again);
-    } else
-        rc = verification_add_failure(v, CHECK_FIGURES, make_again(&p, pipe, &why),
-                                      "the report cannot be made again", &why, err);
-    if (rc == STATUS_OK && p.mine) v->report = memory_format("%s/report.html", p.again);
+    (void)!remove_tree(p->author, &ignored);
+    if (rename(p->again, p->author) == 0)
+        return verification_add_failure(p->v, subject, make_again(p, pipe, &why),
+                                        p->kind == PAGE_OURS ? "the report cannot be made again"
+                                                             : "own page: it cannot be made again",
+                                        &why, err);
+    if (errno != ENOENT)
+        return error_system(err, STATUS_FAILED, errno, "cannot rename: '%s'", p->again);
+    verification_add(p->v, subject, CHECK_DIFFERENT, "%s",
+                     p->kind == PAGE_OURS ? "it has no report"
+                                          : "own page: it has templates, and no page by them");
+    return STATUS_OK;
+}
+
+// Returns the path of `name` in the submission if there is such a file; free() it.
+static char *find_in(const char *folder, const char *name) {
+    char *path = memory_format("%s/%s", folder, name);
+    if (access(path, F_OK) == 0) return path;
+    free(path);
+    return NULL;
+}
+
+static status check_kind(page_kind kind, const pipeline *pipe, const char *folder, const char *test,
+                         verification *v, char **made, error *err) {
+    const char *place = kind == PAGE_OURS ? PAGE_FOLDER : PAGE_OWN_FOLDER;
+    page p = {.kind = kind, .folder = folder, .test = test, .v = v};
+    p.author = memory_format("%s/%s-author", folder, place);
+    p.again = memory_format("%s/%s", folder, place);
+    const status rc = check_page(&p, pipe, err);
+    if (rc == STATUS_OK && p.mine) *made = memory_format("%s/report.html", p.again);
     yaml_free(p.mine);
     yaml_free(p.other);
     free(p.author);
     free(p.again);
+    return rc;
+}
+
+status submission_check_page(const pipeline *pipe, const char *folder, const char *test,
+                             verification *v, error *err) {
+    char *templates = find_in(folder, PAGE_TEMPLATES), *own_page = find_in(folder, PAGE_OWN_FOLDER);
+    status rc = check_kind(PAGE_OURS, pipe, folder, test, v, &v->report, err);
+    if (rc == STATUS_OK && (templates || own_page))
+        rc = check_kind(PAGE_OWN, pipe, folder, test, v, &v->own_page, err);
+    free(templates);
+    free(own_page);
     return rc;
 }

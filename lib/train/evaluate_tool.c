@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/cores.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -273,7 +273,7 @@ status evaluate_tool(int argc, char **argv, FILE *answers, error *err) {
                    .math = "exact",
                    .tta = "none",
                    .top = 5,
-                   .threads = sysconf(_SC_NPROCESSORS_ONLN)};
+                   .threads = cores_usable()};
     evaluate_settings *s = &a.settings;
     const cli_option options[] = {
         {"model", CLI_STRING, &s->model.path, "FILE", "checkpoint to evaluate", 0, 0},
@@ -296,7 +296,7 @@ status evaluate_tool(int argc, char **argv, FILE *answers, error *err) {
          "device; the first of a list is used", 0, 0},
         {"math", CLI_STRING, &a.math, "exact|fast",
          "GPU: exact (default): the bits of the CPU; fast: other orders of sums", 0, 0},
-        {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: all cores; 1 on a GPU)", 1,
+        {"threads", CLI_INTEGER, &a.threads, "N", "threads (default: all usable processors; 1 on a GPU)", 1,
          1024},
         {"json", CLI_FLAG, &a.json, NULL, "print the result as one line of JSON", 0, 0},
         {"print-key", CLI_FLAG, &a.only_key, NULL, "print the stage key and exit", 0, 0},

@@ -22,8 +22,8 @@ static status cut_by_name(const experiment *e, const yaml_node *names, int *firs
         if (!program_can_cut(p, at) || at <= first[s])
             return error_set(err, STATUS_USAGE,
                              "cannot cut the model: stage '%s': a stage begins with a convolution "
-                             "or a linear layer, after the previous stage and not within a "
-                             "residual block",
+                             "or a linear layer, after the previous stage and not beside other "
+                             "branches",
                              name);
         first[s + 1] = at;
     }

@@ -51,6 +51,7 @@ engine_options strategy_engine_options(const executor_options *o, int number) {
     engine_options options = {
         .threads = o->threads,
         .spin = o->spin,
+        .cores = o->cores,
         .isa = o->isa,
         .device = devices_index(o->devices, number),
         .exact = devices_exact(o->devices),

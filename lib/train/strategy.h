@@ -57,7 +57,8 @@ typedef struct executor_options {
     int world_size;  // ranks; replicas or stages in one process
     int local_rank;  // among the ranks of this host, which take its devices in turn
     int threads;     // of each rank, replica or stage
-    bool spin;       // there is a core for each thread of all ranks on this host
+    bool spin;       // there is a processor for each thread of all ranks on this host
+    int cores;       // for each rank on this host
     const char *isa; // NULL: the best
     bool reduce_fast;
     const logger *log;

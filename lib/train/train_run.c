@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cli.h"
+#include "base/cores.h"
 #include "base/memory.h"
 #include "base/named_files.h"
 #include "base/output.h"
@@ -184,13 +184,6 @@ out:
 }
 
 // ---- Devices and threads ----
-
-static int cores(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
-}
 
 static void describe_segment(train_run *r) {
     const train_settings *s = r->settings;
@@ -413,6 +406,7 @@ static status train_rank(void *argument, comm *c, error *err) {
                      .local_rank = local_rank,
                      .threads = r->threads,
                      .spin = r->spin,
+                     .cores = r->cores,
                      .isa = s->isa,
                      .reduce_fast = s->reduce_fast,
                      .log = lead ? s->log : NULL,
@@ -480,11 +474,13 @@ status train_run_go(train_run *r, error *err) {
     const train_settings *s = r->settings;
     const bool lead = train_start_leads(s);
     const message_sizes sizes = trainer_message_sizes(r->experiment, s->world.size);
-    const int available = cores(), ranks = world_ranks_here(&s->world);
+    const int available = cores_usable(), ranks = world_ranks_here(&s->world);
     r->threads = s->threads ? s->threads : available / ranks;
     if (r->threads < 1) r->threads = 1;
     r->threads = devices_threads(&s->devices, r->threads);
     r->spin = r->threads * ranks <= available;
+    r->cores = cores_separate() / ranks;
+    if (r->cores < 1) r->cores = 1;
     status rc = STATUS_OK;
     train_start_describe(r);
     if (lead && s->dump_order) TRY(dump_order(r, err));

@@ -195,9 +195,9 @@ END
 # A failure, or the whole answer: some allocations of the C library can do without.
 failed_or_complete() { [[ $1 == 1 ]] || { [[ $1 == 4 ]] && cmp -s printed expected; }; }
 
-@test "audit without memory fails, at every allocation, instead of printing half a sentence" {
+@test "audit without memory fails, at any allocation, instead of printing half a sentence" {
     claim 25.0 >bad.yaml
     "$BIN/audit" bad.yaml >expected 2>said || [ $? = 4 ]
-    each_allocation_fails failed_or_complete "$BIN/audit" bad.yaml
-    [ "$allocations" -gt 100 ]
+    EVERY=37 each_allocation_fails failed_or_complete "$BIN/audit" bad.yaml
+    [ "$allocations" -gt 3700 ]
 }

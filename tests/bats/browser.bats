@@ -6,13 +6,19 @@
 load helpers
 load reports
 
+setup_file() {
+    command -v chromium >/dev/null || return 0
+    timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$BATS_FILE_TMPDIR/profile" \
+        --dump-dom about:blank >/dev/null 2>&1 && : >"$BATS_FILE_TMPDIR/starts"
+    return 0
+}
+
 setup() {
     begin_report
     need_program gnuplot
     command -v chromium >/dev/null || skip "chromium is not installed (make deps-browser)"
     command -v pdftotext >/dev/null || skip "pdftotext is not installed (make deps-browser)"
-    timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir="$WORK/profile" \
-        --dump-dom about:blank >/dev/null 2>&1 || skip "chromium does not start here"
+    [ -e "$BATS_FILE_TMPDIR/starts" ] || skip "chromium does not start here"
 }
 
 # looks_good NAME ARGUMENT...: the report with these arguments, in both languages, has no faults.
@@ -54,6 +60,44 @@ looks_good() {
 @test "a ladder" {
     runs_of_a_ladder
     looks_good ladder 0* --plan plan.yaml
+}
+
+# The published figures need many words, and a bound leads where there is no verdict.
+@test "a ladder with published figures, each run executed once" {
+    cat >plan.yaml <<'END'
+schema: lockstep.plan/1
+kind: ladder
+experiment: p.yaml
+from: p
+to: q
+runs:
+  - {name: 00-p, role: start, set: [], same_as: p, published_epochs: 4,
+     published: [{source: R9, accuracy: 90.00, total_seconds: 60.0, load_seconds: 0.004, update_seconds: 0.001}]}
+  - {name: 01-loader-workers, role: step, set: [], factors: [loader-workers], changes: {loader_workers: ["0", "4"]}, same_as: m,
+     published_factors: [loader-workers], published_epochs: 4, published: [{source: R9, accuracy: 91.00, total_seconds: 20.0}]}
+  - {name: 02-world-size, role: step, set: [], factors: [world-size], changes: {world_size: ["1", "2"]}, same_as: q,
+     published_factors: [world-size], published_epochs: 4, published: [{source: R9, accuracy: 60.00, total_seconds: 25.0}]}
+END
+    a_run a name=00-p ranks=1 load=0.5 epochs=4,4,4.04,3.96,4
+    a_run b name=01-loader-workers ranks=1 workers=4
+    a_run c name=02-world-size workers=4 epochs=2,2,2.02,1.98,2
+    looks_good published a b c --plan plan.yaml
+    says published-en/report.md "In R9's own figures, the speed-up came from loader workers"
+    [ "$(grep -n -m 1 'Here, loading takes' published-en/report.md | cut -d : -f 1)" -lt "$(grep -n -m 1 '^!\[' published-en/report.md | cut -d : -f 1)" ]
+}
+
+@test "a comparison on a busy machine: undecided, and said so" {
+    local busy='execution={"machine": {"wall_seconds": 10, "cpu_seconds": 15, "waited_seconds": 6, "others_seconds": 9.5, "cores": 2}}' i
+    for i in 1 2 3; do
+        a_run "a/$i" name=single ranks=1 cores=2 right=64 "$busy" epochs="2,0.$((4 + 2 * i)),0.$((4 + 2 * i))"
+        a_run "b/$i" name=ddp4 ranks=4 cores=2 right=60 "$busy" epochs="2,1.$((9 - 2 * i)),1.$((9 - 2 * i))"
+        a_run "c/$i" name=dp4 ranks=1 cores=2 right=64 "$busy" epochs="2,0.$((10 - 2 * i)),0.$((10 - 2 * i))"
+    done
+    looks_good busy b c --baseline a
+    says busy-en/report.md "Other programs used up to 0.9 of 2 cores in 9 of 9 executions"
+    [ "$(json busy-en/report.json "[i['pale'] for i in page['charts']['time_accuracy']['items']]")" = "[False, True, True]" ]
+    # No ratio without a verdict, and none of more ranks than cores.
+    ! grep -E '^\| \*\*(ddp4|dp4)\*\* .*[0-9]×' busy-en/report.md || fail "a ratio is shown"
 }
 
 # study KEY VALUE...: the plan of a study of KEY.

@@ -416,12 +416,12 @@ END
     exact_agrees "Winograd's algorithm" train-ddp train-mp
 }
 
-# graph_data: data and an experiment for the network that has every kind of layer, a value with three
-# readers, and residual blocks.
+# graph_data [FIXTURE]: data and an experiment for the network that has every kind of layer, a value with three
+# readers, and residual blocks; or for another one.
 graph_data() {
     made=$WORK
     "$BIN/synth-cifar" -q --train 50 --test 20 --shape 3,16,16 --seed 3 --out data
-    sed 's/32, 32/16, 16/' "$ROOT/tests/fixtures/residual.yaml" >net.yaml
+    sed 's/32, 32/16, 16/' "$ROOT/tests/fixtures/${1:-residual}.yaml" >net.yaml
     write_experiment e.yaml model=./net.yaml global_batch=32
 }
 
@@ -433,6 +433,11 @@ graph_data() {
     [ "$(content one/predictions.st.zst)" = "$(content two/predictions.st.zst)" ]
     printf 'sync_batch_norm: true\n' >>e.yaml
     exact_agrees "branches, synchronised batch norm" train-ddp
+}
+
+@test "--math exact: the CPU's model of a network with concats, slices and shuffles" {
+    graph_data channels
+    exact_agrees channels train-ddp train-dp train-mp
 }
 
 @test "--math fast: a network with branches: the same bits from every tool, near the CPU's" {

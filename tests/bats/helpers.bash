@@ -17,11 +17,11 @@ LOCKSTEP_EMULATED_SECONDS=300
 PYTHONDONTWRITEBYTECODE=1
 # A comparison takes turns for two seconds.
 PRECISION=50
-# The PDFs of a report's drawings take longer than the report, and few tests read them: empty ones.
-# real_pdfs: the test needs those of the system's program.
+# The PDFs and the LaTeX of a report take longer than the report, and few tests read them: empty ones.
+# real_files: the test needs those of the system's programs.
 FIXTURE_BIN=$ROOT/tests/fixtures/bin
-! command -v rsvg-convert >/dev/null || PATH=$FIXTURE_BIN:$PATH
-real_pdfs() {
+! command -v rsvg-convert >/dev/null || ! command -v pandoc >/dev/null || PATH=$FIXTURE_BIN:$PATH
+real_files() {
     PATH=${PATH//"$FIXTURE_BIN:"/}
 }
 export PRECISION ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS PYTHONDONTWRITEBYTECODE
@@ -206,7 +206,7 @@ training_of() {
 
 # each_allocation_fails CHECK COMMAND...: executes COMMAND once per allocation that it makes, which
 # then fails. Calls CHECK with the exit code each time; standard output and standard error are in
-# the files `printed` and `said`. The number of allocations is in `allocations`.
+# the files `printed` and `said`. The number of allocations is in `allocations`. EVERY=N: one in N.
 each_allocation_fails() {
     local check=$1 n code compiler
     shift
@@ -214,7 +214,7 @@ each_allocation_fails() {
     "${compiler[@]}" -D_GNU_SOURCE -shared -fPIC -o faults.so "$ROOT/tests/torture/faults.c" -ldl
     run env LD_PRELOAD=./faults.so FAULT_COUNT=counts "$@"
     allocations=$(sed -n "s/^${1##*/}.* malloc=//p" counts)
-    for ((n = 1; n <= allocations; n++)); do
+    for ((n = 1; n <= allocations; n += ${EVERY:-1})); do
         code=0
         LD_PRELOAD=./faults.so FAULT=malloc:$n "$@" >printed 2>said || code=$?
         "$check" "$code" || fail "allocation $n of $allocations: exit code $code" "$(cat said)" || return 1

@@ -72,6 +72,33 @@ named() {
     named resnet18 11173962 4 4
 }
 
+@test "densenet121: parameters, logits and one step of training are those of its definition in PyTorch" {
+    named densenet121 6956298 2 1
+}
+
+# Their steps are not compared: a bias between a layer and batch norm has no gradient, and its way is rounding alone.
+@test "googlenet, mobilenet_v2 and shufflenet_v2: parameters and logits are those of their definitions in PyTorch" {
+    local row name count models=$ROOT/tests/python/torch_models.py
+    "$BIN/synth-cifar" -q --train 8 --test 8 --out "$WORK/few"
+    for row in "googlenet 6166250" "mobilenet_v2 2296922" "shufflenet_v2 1263854"; do
+        read -r name count <<<"$row"
+        succeeds with_torch "$models" "$name" parameters "$count"
+        cat >"$WORK/step.yaml" <<EOT
+schema: lockstep.experiment/1
+name: step
+dataset: synthetic
+model: $ROOT/experiments/models/$name.yaml
+global_batch: 8
+epochs: 1
+optimizer: {kind: sgd, lr: 0.1}
+EOT
+        succeeds "$BIN/train-single" -q --experiment "$WORK/step.yaml" --train "$WORK/few/train.st.zst" --out "$WORK/$name"
+        succeeds "$BIN/evaluate" -q --data "$WORK/few/test.st.zst" --model "$WORK/$name/model.st.zst" --out "$WORK/$name-logits"
+        succeeds with_torch "$models" "$name" logits "$WORK/$name/model.st.zst" "$WORK/few/test.st.zst" \
+            "$WORK/$name-logits/predictions.st.zst"
+    done
+}
+
 # large SIDE SEED: images of this side. Their own normalisation would make the means of the first batch norm almost 0, and
 # a relative error of these a matter of luck.
 large() {

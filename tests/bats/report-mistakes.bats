@@ -25,7 +25,7 @@ pictures() {
     zstd -dqc data/test.st.zst >test.st
     zstd -dqc run/evaluate/predictions.st.zst >predictions.st
     PYTHONPATH=$ROOT/tests/python "$PYTHON" - out/report.html <<'END'
-import base64, math, re, struct, sys, zlib
+import base64, json, math, re, struct, sys, zlib
 from safetensors_reader import read
 
 def pixels_of(png):
@@ -74,6 +74,11 @@ for (_, i), png in zip(wrong, shown):
     expected = bytes(own[c * plane + p] for p in range(plane) for c in range(channels))
     assert pixels_of(png) == expected, i
 assert "Of %d wrong predictions of tiny" % len(wrong) in page, len(wrong)
+# report.json says which images these are; only drawings have pixels.
+text = open(sys.argv[1].replace("report.html", "report.json")).read()
+items = json.loads(text)["charts"]["mistakes-1"]["items"]
+assert [item["sample"] for item in items] == [i for _, i in wrong[:16]], items
+assert "png" not in items[0] and len(text) < 100000, len(text)
 END
 }
 

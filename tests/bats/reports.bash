@@ -11,7 +11,7 @@ begin_report() {
     mkdir "$WORK/files" && cd "$WORK/files" || return
 }
 
-# a_run DIR [KEY=VALUE]...: a run with known figures; settings as in make_run.py.
+# a_run DIR [KEY=VALUE]... [-- DIR [KEY=VALUE]...]...: runs with known figures; settings as in make_run.py.
 a_run() {
     "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$@"
 }
@@ -42,17 +42,18 @@ compared() {
 
 # three_times FOLDER [KEY=VALUE]...: executions 1, 2, 3, with epochs of 1, 1.2 and 1.1 s.
 three_times() {
-    local folder=$1 n=0 seconds
+    local folder=$1 n=0 seconds runs=()
     for seconds in 2,1,1.01,0.99,1 2,1.2,1.21,1.19,1.2 2,1.1,1.11,1.09,1.1; do
         n=$((n + 1))
-        a_run "$folder/$n" epochs="$seconds" start="2026-01-0${n}T00:00:00Z" "${@:2}"
+        runs+=(-- "$folder/$n" epochs="$seconds" start="2026-01-0${n}T00:00:00Z" "${@:2}")
     done
+    a_run "${runs[@]:1}"
 }
 
 # thrice DIR [KEY=VALUE]...: three executions, whose epochs take 1, 1.01 and 0.99 times the given
 # time.
 thrice() {
-    local folder=$1 n=0 factor pair epochs=2,1,1.02,0.98,1 rest=()
+    local folder=$1 n=0 pair epochs=2,1,1.02,0.98,1 seconds rest=() runs=()
     shift
     for pair; do
         case $pair in
@@ -60,11 +61,14 @@ thrice() {
         *) rest+=("$pair") ;;
         esac
     done
-    for factor in 1 1.01 0.99; do
+    while read -r seconds; do
         n=$((n + 1))
-        "$PYTHON" "$ROOT/tests/fixtures/make_run.py" "$folder/$n" "${rest[@]}" \
-            epochs="$(awk -F, -v OFS=, -v f="$factor" '{ for (i = 1; i <= NF; i++) $i *= f; print }' <<<"$epochs")"
-    done
+        runs+=(-- "$folder/$n" "${rest[@]}" epochs="$seconds")
+    done < <(awk -F, -v OFS=, -v given="$epochs" 'BEGIN {
+        split("1 1.01 0.99", factors, " ")
+        for (k = 1; k <= 3; k++) { $0 = given; for (i = 1; i <= NF; i++) $i *= factors[k]; print }
+    }')
+    a_run "${runs[@]:1}"
 }
 
 # plan_of_a_ladder: plan.yaml, from slow to quick.

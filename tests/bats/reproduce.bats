@@ -217,7 +217,7 @@ YAML
     says "$report/report.md" "## X1: The first"
     grep -Eq '^\| \*\*b\*\* \| b-alone \|.*\| yes \| \+0.00 \| same model \| 99.9 % not reached \|' "$report/report.md" || fail "$(cat "$report/report.md")"
     grep -Eq '^\| \*\*a\*\* \|  \| baseline \|.*\| [0-9.]+ s to 5 % \|' "$report/report.md" || fail "$(cat "$report/report.md")"
-    says "$report/report.md" "Arithmetic error: 'three' 3.00 times as fast as 'four': the rows give a different figure"
+    says "$report/report.md" "**Arithmetic error**: 'three' 3.00 times as fast as 'four': the rows give a different figure"
     [ "$(grep -c '^## ' "$report/report.md")" -ge 4 ]
     says "$report/report.md" "### Loader workers"
     says "$report/manifest.yaml" "claims/X1.yaml"

@@ -8,7 +8,7 @@ load training
 setup_file() {
     [ -x "$BIN/synth-cifar" ] || return 0
     cd "$BATS_FILE_TMPDIR" || return 1
-    local images=400 epochs=200
+    local images=400 epochs=150
     export MANY_STEPS=2000
     # Under qemu (make aarch64-bats) an image takes hundreds of times as long.
     [ -z "${QEMU_LD_PREFIX:-}" ] || images=100 epochs=20 MANY_STEPS=100

@@ -149,6 +149,32 @@ END
     same_isa e.yaml "$data/601/train.st.zst"
 }
 
+# Shards of 18, 7 and 4 samples take the kernels for 16, eight and four; the first has two groups.
+@test "layers that move, repeat and drop values" {
+    local batch
+    cat >net.yaml <<'END'
+schema: lockstep.model/1
+name: net
+input: [3, 32, 32]
+layers: [zero_pad: {padding: [0, 1, 1, 0]}, dropout2d: {p: 0.2}, conv: {out: 8, kernel: 3, stride: 2}, batch_norm, relu,
+         max_pool: {size: 2, ceil_mode: true}, residual: {body: [conv: {out: 10, kernel: 3, stride: 2, padding: 1},
+         stochastic_depth: {p: 0.3}], shortcut: [avg_pool: {size: 1, stride: 2}, zero_pad: {padding: [0, 0, 0, 0, 1, 1]}]},
+         conv: {out: 7, kernel: 3, padding: 1}, upsample: {scale_factor: 2}, avg_pool: {size: 3, stride: 2, padding: 1, ceil_mode: true},
+         adaptive_avg_pool: {output_size: [3, 7]}, stochastic_depth: {p: 0.4, mode: batch}, flatten, linear: {out: 10}]
+END
+    for batch in 72 28 16; do
+        write_experiment e.yaml model=net.yaml global_batch="$batch" epochs=1
+        rm -rf reference
+        reference e.yaml "$data/394/train.st.zst"
+        agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
+        replicas_agree e.yaml "$data/394/train.st.zst" 2
+        replicas_agree e.yaml "$data/394/train.st.zst" 4
+        agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 2
+        LOCKSTEP_ISA=v3 same_isa e.yaml "$data/394/train.st.zst"
+        LOCKSTEP_ISA=baseline same_isa e.yaml "$data/394/train.st.zst"
+    done
+}
+
 # Channels and tiles that do not fill their blocks.
 @test "3x3 convolutions by Winograd's algorithm" {
     local world
@@ -215,6 +241,21 @@ END
     "$BIN/train-single" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --stop-after-steps 4
     succeeds "$BIN/train-ddp" -q --experiment e.yaml --train "$data/394/train.st.zst" --out run --resume --world-size 2
     same_model "$expected" run "resumed"
+    export LOCKSTEP_ISA=v3
+    same_isa e.yaml "$data/394/train.st.zst"
+}
+
+@test "concats, slices and shuffles of channels" {
+    local world
+    write_experiment e.yaml "model=$ROOT/tests/fixtures/channels.yaml" epochs=1
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
+    for world in 2 4; do
+        replicas_agree e.yaml "$data/394/train.st.zst" "$world"
+    done
+    # A stage can begin with the layer `middle`, and with the last one.
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 2
+    agrees train-mp e.yaml "$data/394/train.st.zst" --world-size 3
     export LOCKSTEP_ISA=v3
     same_isa e.yaml "$data/394/train.st.zst"
 }

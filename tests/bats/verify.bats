@@ -101,10 +101,22 @@ finds() {
     sign "$NAME/report"
     repack
     succeeds verifies "$NAME.tar.gz"
-    [[ $output == *"report      equal      the text of report.md is what the files give; report.html, made by cmark-gfm 0.1 and not "*": read the one made again"* ]] ||
+    [[ $output == *"report      equal      report.json and report.md are what the files give; report.html, made by cmark-gfm 0.1 and not "*": read the one made again"* ]] ||
         fail "$output"
     sed -i "s/$right %/99.23 %/" "$NAME/report/report.md"
     finds report "report.md: its text is not what the files give: '.*99.23.*' there, '.*$right.*' by the files"
+    cp "$BATS_FILE_TMPDIR/$NAME/report/report.md" "$NAME/report/"
+    # The last digits of a number depend on the machine.
+    "$PYTHON" - "$NAME/report/report.json" <<'END'
+import json, sys
+page = json.load(open(sys.argv[1], encoding="utf-8"))
+page["figures"][0]["value"] *= 1 + 1e-15
+json.dump(page, open(sys.argv[1], "w", encoding="utf-8"))
+END
+    repack
+    succeeds verifies "$NAME.tar.gz"
+    sed -i 's/"most_seeds": 1/"most_seeds": 3/' "$NAME/report/report.json"
+    finds report "report.json: 'evidence.most_seeds' is not what the files give: '3' there, '1' by the files"
 }
 
 @test "an accuracy in a manifest" {
@@ -213,4 +225,36 @@ e cat results
     TOOL=pipeline fails_with 3 "nowhere" verifies nowhere.tar.gz
     TOOL=pipeline fails_with 2 "verify: a name is missing: expected SUBMISSION=FILE.tar.gz" verifies
     TOOL=pipeline fails_with 3 "DATA='$WORK': it has no train.st.zst" verifies "$ARCHIVE" DATA="$WORK"
+}
+
+@test "a page by its author's own templates stands beside ours, and has limits" {
+    local packed=$BATS_FILE_TMPDIR/artifacts/$NAME.tar.gz made=$BATS_FILE_TMPDIR/teacher/verified/$NAME
+    mkdir own
+    printf '# {{experiments | size}} experiments, all excellent\n\n{{runs[0].accuracy}}\n' >own/page.md
+    REPORT_FLAGS="--author Li --template own" pack "$BATS_FILE_TMPDIR/artifacts" STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 ||
+        fail "$(cat log)"
+    rm -r own "$NAME"
+    mv "$packed" .
+    tar xzf "$NAME.tar.gz"
+    grep -q '^# 2 experiments, all excellent' "$NAME/report-own/report.md"
+    ! grep -q excellent "$NAME/report/report.md" || fail "our page is by other templates"
+    grep -q "^\`report-own/\` is a page by the author's own templates" "$NAME/README.md" || fail "$(cat "$NAME/README.md")"
+    succeeds verifies "$NAME.tar.gz"
+    [[ $output == *"report      equal      own page: it is what the files and its author's templates give"* ]] || fail "$output"
+    [[ $output == *"the report, made again: $made/report/report.html
+by its author's own templates: $made/report-own/report.html"* ]] || fail "$output"
+    cmp "$made/report-own/report.md" "$NAME/report-own/report.md"
+    [[ ${lines[-1]} == "$NAME.tar.gz: equal" ]] || fail "$output"
+    succeeds env ARTIFACTS="$BATS_FILE_TMPDIR/teacher" "$BIN/pipeline" grade --json SEGMENTS=1 "$NAME.tar.gz"
+    [[ $output == *"\"own_page\":\"$made/report-own/report.html\""* ]] || fail "$output"
+    # A page that says something else, templates without a page, and templates without an end.
+    sed -i 's/^# 2/# 3/' "$NAME/report-own/report.md"
+    finds report "own page: report.md: its text is not what the files give: '# 3 exp.*' there, '# 2 exp"
+    rm -r "$NAME/report-own"
+    finds report "own page: it has templates, and no page by them"
+    cp -r "$NAME/report" "$NAME/report-own"
+    printf '%s' '{{each a in figures}}{{each b in figures}}{{each c in figures}}{{each d in figures}}{{end}}{{end}}{{end}}{{end}}' >"$NAME/templates/page.md"
+    finds report "own page: it cannot be made again: .*templates/page.md:1: too many steps"
+    rm -r "$NAME/templates"
+    finds report "own page: it cannot be made again: .*cannot read the templates"
 }

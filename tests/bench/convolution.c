@@ -59,9 +59,9 @@ static void conv_weight(const conv_weight_task *t) {
 }
 
 // An input gradient has no bias.
-static void winograd(const conv_task *tasks, int count) {
+static void winograd(const conv_task *tasks, int count, int first, int end) {
     const uint64_t begin = clock_now();
-    plain->winograd(tasks, count);
+    plain->winograd(tasks, count, first, end);
     spent[tasks->bias ? FORWARD : INPUT] += clock_now() - begin;
 }
 

@@ -428,12 +428,12 @@ static void test_reuse(void **state) {
 static void test_frozen_left_out(void **state) {
     (void)state;
     enum { FROZEN_SPLITS = sizeof freezing_splits / sizeof *freezing_splits };
-    const bool few = few_cases() && !suite.quick;
+    const int stride = fewest_cases() ? FREEZABLE_CHOICES : few_cases() && !suite.quick ? 2 : 1;
     for (size_t i = 0; i < MODELS; i++)
         for (size_t k = suite.quick ? 0 : FROZEN_SPLITS - 1; k < FROZEN_SPLITS; k++)
             if (!models[i].large && !is_left_out(i, k))
                 check_frozen_left_out(&models[i], &freezing_splits[k], suite.be, suite.exact,
-                                      few ? (int)i % 2 : 0, few ? 2 : 1);
+                                      (int)i % stride, stride);
 }
 
 // A small one, for tests of the order of calls: its layers and values do not matter to them.

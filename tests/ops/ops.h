@@ -55,6 +55,13 @@ static inline void ops_near(const char *what, const double *a, const double *b, 
         fail_msg("%s: relative difference %.3g, more than %.3g", what, distance, tolerance);
 }
 
+// Gives the layer the defaults of its kind's numbers.
+static inline void ops_default_numbers(layer *l) {
+    const layer_number *n = layer_traits_of(l)->numbers;
+    for (int i = 0; i < LAYER_NUMBERS && n[i].key; i++)
+        *(double *)(void *)((char *)l + n[i].at) = n[i].otherwise;
+}
+
 // Returns the size of a window's output along one axis.
 static inline int ops_positions(int in, int kernel, int stride, int pad) {
     return (in + 2 * pad - kernel) / stride + 1;

@@ -462,7 +462,7 @@ static void frozen_layers_are_left_out(void **state) {
     t.groups = groups;
     t.steps = 9;
     for (int i = 0; i < t.steps; i++) t.step[i] = i == 4 ? &twelve_last : &twelve;
-    same_bits_as_one(t, sizes);
+    same_bits_as_one(t, fewest_cases() ? &sizes[1] : sizes);
     free(groups);
     problem_release(&p);
 }
@@ -510,9 +510,12 @@ static void full_steps_are_graphs(void **state) {
     need_emulation();
     problem p;
     problem_init(&p, &cases[0], &twelve);
-    expect_graphs(&p, "L........", 7);
-    expect_graphs(&p, "LL.......", 6);
-    expect_graphs(&p, ".L......L", 6);
+    // A sanitizer gets the pattern that takes every way.
+    if (!fewest_cases()) {
+        expect_graphs(&p, "L........", 7);
+        expect_graphs(&p, "LL.......", 6);
+        expect_graphs(&p, ".L......L", 6);
+    }
     expect_graphs(&p, ".L.L.L.L.", 4);
     problem_release(&p);
 }
@@ -573,15 +576,18 @@ static void reductions_beside_batch_norms_that_meet(void **state) {
 static void in_every_order_of_the_emulation(void **state) {
     static const char *const orders[] = {"backward", "shuffle"};
     static const int sizes[] = {4, 0};
-    const char *before = getenv("LOCKSTEP_EMULATED_ORDER");
+    const char *const set = getenv("LOCKSTEP_EMULATED_ORDER");
+    char *const before = set ? strdup(set) : NULL;
     (void)state;
     problem p;
     problem_init(&p, &cases[0], &twelve);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        if (before && strcmp(before, orders[i]) == 0) continue; // the other tests' order
         setenv("LOCKSTEP_EMULATED_ORDER", orders[i], 1);
         same_bits_as_one(of_steps(&p, shared, &twelve_last, 1), sizes);
     }
     restore_order(before);
+    free(before);
     problem_release(&p);
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "../few.h"
 #include "base/yaml_tree.h"
 #include "compute/devices.h"
 #include "data/augment.h"
@@ -255,7 +256,9 @@ static void test_same_bits(void **state) {
         begin(&f, which);
         const shape size = f.m.program.input;
         const int least = size.height < size.width ? size.height : size.width;
+        // A sanitizer gets two lists in each order, and others for each model.
         for (uint32_t round = 0; round < 24; round++) {
+            if (fewest_cases() && (round / 3 + (uint32_t)which) % 4) continue;
             setenv("LOCKSTEP_EMULATED_ORDER", orders[round % 3], 1);
             check_list(&f, any_list(round, least), round % 4 == 3 ? 1 : 0);
         }

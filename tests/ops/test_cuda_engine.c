@@ -146,7 +146,8 @@ static void test_serial_launches(void **state) {
     static const split batches[] = {{.shards = 1, .count = {64}}, {.shards = 2, .count = {5, 4}}};
     enum { SOME_STEPS = 6 };
     update_result waiting[SOME_STEPS], serial[SOME_STEPS], uncaptured[SOME_STEPS];
-    for (size_t k = 0; k < sizeof batches / sizeof *batches; k++) {
+    // A sanitizer sees every kernel of these in the small batch.
+    for (size_t k = fewest_cases(); k < sizeof batches / sizeof *batches; k++) {
         problem p;
         problem_init(&p, &m, &batches[k]);
         run_steps(&p, SOME_STEPS, SOME_STEPS, waiting);

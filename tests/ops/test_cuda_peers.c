@@ -227,6 +227,7 @@ static void need_devices(int count) {
     if (device_count < count) skip();
 }
 
+// For a sanitizer each way has one of the problems, and another one with synchronised batch norm.
 static void all_have_the_bits_of_one(bool sync) {
     for (int which = 0; which < PROBLEMS; which++) {
         fixture f;
@@ -235,6 +236,7 @@ static void all_have_the_bits_of_one(bool sync) {
         train(&one, &f, NULL, &expected);
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             if (!possible(&ways[i], &f)) continue;
+            if (fewest_cases() && ((size_t)which + i + sync) % PROBLEMS) continue;
             train(&ways[i], &f, NULL, &o);
             same_outcome(&o, &expected, &f);
             free(o.trained);

@@ -142,6 +142,11 @@ static const network networks[] = {
      "[conv: {out: 4, kernel: 3, padding: 1}, batch_norm, relu, dropout: {p: 0.3}, batch_norm, "
      "flatten, linear: {out: 21}, dropout: {p: 0.5}, batch_norm, relu, dropout: {p: 0}, dropout, "
      "linear: {out: 10}]"},
+    {"channels and samples", "[3, 7, 6]",
+     "[dropout2d: {p: 0.3}, conv: {out: 7, kernel: 3, padding: 1}, relu, dropout2d, conv: {out: 4, "
+     "kernel: 3, padding: 2}, stochastic_depth: {p: 0.4}, residual: {body: [conv: {out: 4, kernel: "
+     "1}, batch_norm, stochastic_depth: {p: 0.5, mode: batch}]}, flatten, stochastic_depth: {p: "
+     "0.2}, linear: {out: 10}]"},
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 

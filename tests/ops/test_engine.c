@@ -10,7 +10,8 @@
 
 // Every instruction set of the processor with several numbers of threads (the baseline is slow: its
 // fused multiply-add is a function call), and the shards distributed over several engines, evenly
-// and unevenly. A sanitizer gets each instruction set once, with other threads.
+// and unevenly. A sanitizer gets each instruction set once, with other threads, and the engines
+// with the least even shares.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     const backend *cpu = backend_find("cpu");
     const execution single[] = {{cpu, "baseline", 1, 1, false}, {cpu, "v3", 3, 1, false},
@@ -21,8 +22,11 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
     for (int i = 0; i < singles; i++)
         if (kernels_find(single[i].isa, GROUP)) x[n++] = single[i];
     const char *best = x[n - 1].isa;
-    for (int engines = 2; engines <= s->shards && engines <= 4; engines++)
-        x[n++] = (execution){cpu, best, 1 + engines % 2, engines, false};
+    const int fewest = s->shards < 3 ? 2 : 3;
+    for (int engines = 2; engines <= s->shards && engines <= (fewest_cases() ? fewest : 4);
+         engines++)
+        if (!fewest_cases() || engines == fewest)
+            x[n++] = (execution){cpu, best, 1 + engines % 2, engines, false};
     return n;
 }
 

@@ -163,8 +163,13 @@ static void test_pool_alone(void **state) {
     const kernels *k = kernels_find(c->isa, c->lanes);
     if (!k) skip();
     arrays a = arrays_new(c->lanes);
-    const layer l = {
-        .kind = LAYER_MAX_POOL, .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
+    const layer l = {.kind = LAYER_MAX_POOL,
+                     .in = {1, 2, 2 * a.width},
+                     .out = {1, 1, a.width},
+                     .kernel_h = 2,
+                     .kernel_w = 2,
+                     .stride_h = 2,
+                     .stride_w = 2};
     const layer_task t = {.l = &l,
                           .x = view_of(a.z, 2, 2 * a.width, a.lanes),
                           .y = view_of(a.y, 1, a.width, a.lanes),

@@ -7,7 +7,10 @@
 
 #include <stdio.h>
 
+#include "base/yaml_tree.h"
 #include "compute/reference.h"
+#include "engine_cases.h"
+#include "nn/model.h"
 
 // h² f''' and the rounding error / h are both about 1e-10 here.
 static const double STEP = 1e-5;
@@ -21,7 +24,7 @@ typedef struct op_case {
 
 typedef struct problem {
     reference_task task;
-    size_t nx, ny, nw, nb;
+    size_t nx, nsecond, ny, nw, nb;
     double *x, *weight, *bias, *r;
     double *second, *y, *kept, *dx, *dsecond, *dw, *db;
 } problem;
@@ -35,14 +38,14 @@ static double objective(const problem *p) {
 
 // ---- The check ----
 
-// Distinct values, at least 0.01 from each other and from zero, in a random order: no step of a
-// finite difference crosses a kink of ReLU or max pooling.
+// Distinct values, at least 0.05 from each other and from whole numbers, in a random order: no step
+// of a finite difference crosses a kink of an activation or of max pooling.
 static void fill_apart(double *x, size_t n) {
     const random_stream stream = {.seed = 1, .purpose = RANDOM_SYNTHETIC};
     uint32_t *order = calloc(n, sizeof *order);
     assert_non_null(order);
     random_permutation(&stream, order, (uint32_t)n);
-    for (size_t i = 0; i < n; i++) x[i] = 0.01 * ((double)order[i] + 0.5 - (double)(n / 2));
+    for (size_t i = 0; i < n; i++) x[i] = 0.1 * ((double)order[i] + 0.5 - (double)(n / 2));
     free(order);
 }
 
@@ -50,6 +53,7 @@ static void problem_init(problem *p, const layer *l, int samples) {
     static const uint32_t ids[] = {3, 1, 4, 15, 9};
     *p = (problem){.nw = layer_weights(l), .nb = layer_biases(l)};
     p->nx = (size_t)samples * shape_size(l->in);
+    p->nsecond = (size_t)samples * shape_size(layer_second_shape(l));
     p->ny = (size_t)samples * shape_size(l->out);
     p->x = ops_random(p->nx, 1);
     p->weight = ops_random(p->nw, 2);
@@ -62,16 +66,20 @@ static void problem_init(problem *p, const layer *l, int samples) {
     p->kept = ops_zeros(reference_kept(l, samples));
     p->dw = ops_zeros(p->nw);
     p->db = ops_zeros(p->nb);
-    if (l->kind == LAYER_RELU || l->kind == LAYER_MAX_POOL) fill_apart(p->x, p->nx);
+    if (l->kind == LAYER_MAX_POOL || layer_traits_of(l)->activation != ACTIVATION_NONE)
+        fill_apart(p->x, p->nx);
     p->task = (reference_task){.l = l,
                                .samples = samples,
                                .x = p->x,
                                .second = p->second,
+                               .channels = l->in.channels,
+                               .channel = l->channel,
                                .weight = p->weight,
                                .bias = p->nb ? p->bias : NULL,
                                .y = p->y,
                                .kept = p->kept,
                                .ids = ids,
+                               .leaders = ids,
                                .dy = p->r,
                                .dx = p->dx,
                                .dsecond = p->dsecond,
@@ -105,7 +113,7 @@ static void test_layer(void **state) {
     layer l = c->l;
     if (l.kernel_h)
         ops_finish_window(&l, c->outputs ? c->outputs : l.in.channels);
-    else
+    else if (l.out.channels == 0) // else an example
         l.out = c->outputs ? (shape){c->outputs, 1, 1} : l.in;
     problem p;
     problem_init(&p, &l, c->samples);
@@ -114,7 +122,7 @@ static void test_layer(void **state) {
     check_argument(&p, "input gradient", p.x, p.nx, p.dx);
     check_argument(&p, "weight gradient", p.weight, p.nw, p.dw);
     check_argument(&p, "bias gradient", p.bias, p.nb, p.db);
-    if (layer_has_second(&l)) check_argument(&p, "second gradient", p.second, p.nx, p.dsecond);
+    if (layer_has_second(&l)) check_argument(&p, "second gradient", p.second, p.nsecond, p.dsecond);
 
     // Gradients of parameters are accumulated: a second call doubles them. The input's gradient is
     // overwritten.
@@ -167,7 +175,13 @@ static const op_case cases[] = {
      {.kind = LAYER_GROUP_NORM, .in = {8, 1, 1}, .groups = 2, .eps = 1e-5},
      0,
      2},
+    {"concat, an input of it", {.kind = LAYER_CONCAT, .in = {4, 1, 1}, .channel = 2}, 7, 3},
+    {"slice", {.kind = LAYER_SLICE, .in = {6, 1, 1}, .channel = 1}, 3, 2},
+    {"shuffle", {.kind = LAYER_SHUFFLE, .in = {6, 3, 2}, .groups = 3}, 0, 2},
     {"scale", {.kind = LAYER_SCALE, .in = {3, 4, 5}, .factor = -0.3}, 0, 3},
+    {"log softmax, a part of the loss", {.kind = LAYER_LOG_SOFTMAX, .in = {5, 1, 1}}, 0, 3},
+    {"product", {.kind = LAYER_MULTIPLY, .in = {3, 4, 5}}, 0, 3},
+    {"product with a gate", {.kind = LAYER_MULTIPLY, .in = {3, 4, 5}, .gated = true}, 0, 3},
     {"flatten", {.kind = LAYER_FLATTEN, .in = {3, 4, 5}}, 60, 3},
     {"dropout", {.kind = LAYER_DROPOUT, .in = {3, 4, 5}, .rate = 0.4}, 0, 3},
     {"max pool 2x2", {.kind = LAYER_MAX_POOL, .in = {2, 6, 8}, KERNEL(2, 2, 2, 2, 0, 0)}, 0, 2},
@@ -194,8 +208,27 @@ static const op_case cases[] = {
      2},
 };
 
-// Of a kind without one: it needs no more than an input, and keeps its shape.
-static op_case plain_cases[LAYER_KINDS];
+// Of a kind without one: its example.
+static op_case examples[LAYER_KINDS];
+
+static op_case example_of(layer_kind kind) {
+    char text[EXAMPLE_BYTES];
+    error err;
+    yaml_node *root = NULL;
+    model m;
+    write_example(kind, text);
+    status rc = yaml_read_text(text, strlen(text), "example", &root, &err);
+    if (rc == STATUS_OK) rc = model_from_yaml(&m, root, &err);
+    yaml_free(root);
+    if (rc != STATUS_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        exit(1);
+    }
+    const op_case found = {
+        .name = layer_kind_traits[kind].word, .l = m.program.layers[1], .samples = 3};
+    model_release(&m);
+    return found;
+}
 
 static bool has_case(layer_kind kind) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -387,9 +420,8 @@ int main(void) {
     for (int i = 0; i < LAYER_CASES; i++) tests[count++] = test_of(&cases[i]);
     for (int k = 0; k < LAYER_KINDS; k++) {
         if (has_case((layer_kind)k)) continue;
-        plain_cases[k] =
-            (op_case){layer_kind_traits[k].word, {.kind = (layer_kind)k, .in = {3, 4, 5}}, 0, 3};
-        tests[count++] = test_of(&plain_cases[k]);
+        examples[k] = example_of((layer_kind)k);
+        tests[count++] = test_of(&examples[k]);
     }
     return _cmocka_run_group_tests("finite differences", tests, count, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static double *correlate(const kernels *k, const layer *l, const float *weight, 
                          .pad_x = 1};
     if (winograd) {
         k->winograd_pack(l, weight, transpose, 0, winograd_packed_blocks(l, transpose), packed);
-        k->winograd(&t, 1);
+        k->winograd(&t, 1, 0, k->winograd_blocks(&t, 1));
     } else {
         conv_pack(l, weight, block, transpose, packed);
         k->conv(&t, block);

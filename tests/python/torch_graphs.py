@@ -24,13 +24,21 @@ import torch
 from torch import nn
 
 import safetensors_writer
-from torch_peer import BOUND, FACTOR, Net, exact_and_moved, load, make_layer, read
+from torch_peer import BOUND, FACTOR, Net, exact_and_moved, load, make_layer, others, read
 
 SMALL = 0.1            # a way counts as at least this part of the furthest: that of a bias before a norm is none
 CLOSE = 2e-6           # to a kink, in units of a value's size
 
 
 # ---- Networks ----
+
+NUMBERED = [("mish", {}), ("sigmoid", {}), ("tanh", {}), ("relu6", {}), ("hard_sigmoid", {}), ("hard_swish", {}),
+            ("leaky_relu", {"negative_slope": [0.01, 0.2]}), ("elu", {"alpha": [1.0, 0.7]}),
+            ("celu", {"alpha": [1.0, 1.5]}), ("softplus", {"beta": [1.0, 2.0], "threshold": [20.0]})]
+# Where the derivative of an activation jumps.
+KINKS = {nn.ReLU: (0,), nn.LeakyReLU: (0,), nn.ELU: (0,), nn.ReLU6: (0, 6), nn.Hardsigmoid: (-3, 3),
+         nn.Hardswish: (-3, 3)}
+
 
 class Graph:
     """Builds a description with all options, and the text of a model file, which has `residual`."""
@@ -56,7 +64,7 @@ class Graph:
         self.layers.append({kind: dict(options, **{"from": source})})
         text.append({kind: dict(options)})
         module = make_layer(kind, options, [0] + shape)
-        values = [torch.zeros([2] + shape)] * (2 if "with" in options else 1)
+        values = [torch.zeros([2] + self.shapes[name]) for name in [source] + others(options)]
         with torch.no_grad():
             self.shapes[name] = list(module.eval()(*values).shape[1:])
         self.before = name
@@ -71,11 +79,22 @@ class Graph:
 
     # Layers that keep the shape.
 
+    def resize(self, text):
+        """Zeros around it, or copies, unless it is large."""
+        sides = [self.random.randint(0, 2) for _ in range(self.random.choice([4, 6]))]
+        if self.random.random() < 0.6:
+            self.put(text, "zero_pad", padding=self.random.choice([1, sides]))
+        elif math.prod(self.shape()) < 3000:
+            self.put(text, "upsample", scale_factor=self.pair(1, 2))
+
     def even(self, text):
         r, image = self.random, len(self.shape()) == 3
-        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm"] + ["pool"] * image)
+        kind = r.choice(["relu", "relu", "gelu", "silu", "batch_norm", "scale", "group_norm", "layer_norm", "other"]
+                        + ["pool", "local_response_norm"] * image)
         if kind == "batch_norm":
             self.put(text, "batch_norm", eps=r.choice([1e-5, 1e-3, 0.1]), momentum=r.choice([0.1, 0.4, 1.0]))
+        elif kind == "other":
+            self.numbered(text)
         elif kind == "scale":
             self.put(text, "scale", factor=r.choice([-1.5, 0.25, 0.7, 2.0]))
         elif kind == "pool":
@@ -85,8 +104,18 @@ class Graph:
             groups = r.choice([g for g in range(1, channels + 1) if channels % g == 0])
             if values > groups:                        # PyTorch refuses groups of one value
                 self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
+        elif kind == "layer_norm":
+            if self.shape()[0] > 2:                    # those of fewer are hardly more than their signs
+                self.put(text, kind, eps=r.choice([1e-5, 1e-3, 0.1]))
+        elif kind == "local_response_norm":
+            self.put(text, kind, size=r.randint(1, 6), beta=r.choice([0.25, 0.5, 0.75, 0.75, 1.0]),
+                     alpha=r.choice([1e-4, 0.3, 1.0]), k=r.choice([0.5, 1.0, 2.0]))
         else:
             self.put(text, kind)
+
+    def numbered(self, text):
+        kind, options = self.random.choice(NUMBERED)
+        self.put(text, kind, **{key: self.random.choice(values) for key, values in options.items()})
 
     def same_conv(self, text, channels, **more):
         kernel = self.random.choice([1, 3, 3, 5])
@@ -120,11 +149,18 @@ class Graph:
             self.same_conv(text, self.channels())
 
     def any_pool(self, text):
+        if self.random.random() < 0.1:
+            self.put(text, "adaptive_avg_pool", output_size=self.pair(2, 7))
+            return
         size = self.random.choice([2, 2, 3, self.pair(1, 3)])
         padding = 0 if self.random.random() < 0.6 or size != 3 else 1
         stride = size if self.random.random() < 0.6 else self.random.randint(1, 2)
         if self.fits(size, stride, padding):
-            self.put(text, self.random.choice(["max_pool", "avg_pool"]), size=size, stride=stride, padding=padding)
+            kind = self.random.choice(["max_pool", "avg_pool"])
+            more = {"ceil_mode": True} if self.random.random() < 0.3 else {}
+            if kind == "avg_pool" and self.random.random() < 0.3:
+                more["count_include_pad"] = False
+            self.put(text, kind, size=size, stride=stride, padding=padding, **more)
 
     # Branches.
 
@@ -163,7 +199,53 @@ class Graph:
     def add(self, text):
         """An earlier value of the same shape; it may be the same value."""
         same = [name for name, shape in self.shapes.items() if shape == self.shape()]
-        self.put(text, "add", **{"with": self.random.choice(same)})
+        self.put(text, self.random.choice(["add", "multiply"]), **{"with": self.random.choice(same)})
+
+    def gate(self, text):
+        """Squeeze and excitation: a factor for each channel, in either order, by convolutions or linear layers."""
+        r, value = self.random, self.before
+        channels, height, width = self.shape()
+        self.put(text, "avg_pool", size=[height, width], stride=[height, width], padding=0)
+        if r.random() < 0.5:
+            self.put(text, "flatten")
+            self.linear_to(text, 3)
+            self.put(text, "relu")
+            self.linear_to(text, channels)
+        else:
+            self.conv(text, 3, 1, 1, 0)
+            self.put(text, "silu")
+            self.conv(text, channels, 1, 1, 0)
+        self.put(text, r.choice(["sigmoid", "hard_sigmoid"]))
+        gate = self.before
+        if r.random() < 0.5:
+            self.put(text, "multiply", **{"from": value, "with": gate})
+        else:
+            self.put(text, "multiply", **{"with": value})
+
+    def beside(self, text):
+        """Earlier values of the same height and width, or vectors, beside the present one."""
+        same = [name for name, shape in self.shapes.items() if shape[1:] == self.shape()[1:]]
+        names = [self.random.choice(same) for _ in range(self.random.choice([1, 1, 2, 3]))]
+        if sum(self.shapes[name][0] for name in names + [self.before]) <= 80:
+            self.put(text, "concat", **{"with": names})
+
+    def some_channels(self, text):
+        channels = self.shape()[0]
+        if channels > 2:
+            first = self.random.randint(0, channels - 2)
+            self.put(text, "slice", channels=[first, self.random.randint(first + 2, channels)])
+
+    def split(self, text):
+        """A layer on one half of the channels, as in ShuffleNet V2."""
+        start, half = self.before, self.shape()[0] // 2
+        if self.shape()[0] % 2 or half < 2:
+            return
+        self.put(text, "slice", channels=[0, half])
+        kept = self.before
+        self.put(text, "slice", **{"channels": [half, 2 * half], "from": start})
+        self.same_conv(text, half)
+        self.put(text, "concat", **{"from": kept, "with": [self.before]})
+        self.put(text, "shuffle", groups=2)
 
     def branch(self, text):
         """A layer that reads an earlier value of the same height and width, and the sum with the present one."""
@@ -180,7 +262,7 @@ class Graph:
     def image(self, length):
         for _ in range(length):
             parts = [self.any_conv, self.any_conv, self.any_pool, self.even, self.even, self.residual, self.add,
-                     self.branch]
+                     self.branch, self.resize, self.gate, self.beside, self.some_channels, self.split]
             self.random.choice(parts)(self.text)
         if self.random.random() < 0.3:
             height, width = self.shape()[1:]
@@ -192,13 +274,16 @@ class Graph:
             if self.random.random() < 0.5:
                 self.linear(self.random.randint(3, 40))
             else:
-                self.random.choice([self.even, self.add])(self.text)
+                self.random.choice([self.even, self.add, self.beside, self.some_channels])(self.text)
         self.linear(self.classes)
         if self.random.random() < 0.3:
             self.put(self.text, "scale", factor=self.random.choice([0.125, -2.0, 3.0]))
 
     def linear(self, features):
-        self.put(self.text, "linear", out=features, bias=self.random.random() < 0.8)
+        self.linear_to(self.text, features)
+
+    def linear_to(self, text, features):
+        self.put(text, "linear", out=features, bias=self.random.random() < 0.8)
 
 
 # ---- The judge ----
@@ -209,11 +294,12 @@ def near(values, others):
     return bool(((distance > 0) & (distance < CLOSE * values.abs().max())).any())
 
 
-def window_close(pool, x):
+def window_close(pool, x, windows):
     """Of a window, the largest value and one that differs."""
     size, stride, pad = [v if isinstance(v, (list, tuple)) else [v, v]
                          for v in (pool.kernel_size, pool.stride, pool.padding)]
-    x = nn.functional.pad(x, (pad[1], pad[1], pad[0], pad[0]), value=-1e30)
+    end = [max(p, (windows[2 + i] - 1) * stride[i] + size[i] - p - x.shape[2 + i]) for i, p in enumerate(pad)]
+    x = nn.functional.pad(x, (pad[1], end[1], pad[0], end[0]), value=-1e30)
     windows = x.unfold(2, size[0], stride[0]).unfold(3, size[1], stride[1]).flatten(4)
     return near(windows.max(4, keepdim=True).values, windows.masked_fill(windows < -1e29, float("inf")))
 
@@ -222,13 +308,14 @@ def watch_kinks(net):
     """A list that a forward pass extends for each layer whose gradient rounding might decide."""
     found = []
 
-    def look(module, inputs, _):
+    def look(module, inputs, output):
         x = inputs[0].detach()
-        kink = near(x, torch.zeros_like(x)) if isinstance(module, nn.ReLU) else window_close(module, x)
-        if kink:
+        kinks = KINKS.get(type(module))
+        if (any(near(x, torch.full_like(x, at)) for at in kinks) if kinks
+                else window_close(module, x, output.shape)):
             found.append(module)
     for module in net.modules():
-        if isinstance(module, (nn.ReLU, nn.MaxPool2d)):
+        if type(module) in (*KINKS, nn.MaxPool2d):
             module.register_forward_hook(look)
     return found
 

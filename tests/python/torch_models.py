@@ -6,7 +6,7 @@
     torch_models.py NAME logits ARGUMENT...          as torch_peer.py logits
     torch_models.py NAME training ARGUMENT...        as torch_training.py
 
-NAME is resnet18 or wrn-16-4. Needs PyTorch and the standard library.
+NAME is densenet121, googlenet, mobilenet_v2, resnet18, shufflenet_v2 or wrn-16-4. Needs PyTorch and the standard library.
 """
 import sys
 
@@ -15,6 +15,7 @@ from torch import nn
 
 import torch_peer
 import torch_training
+from torch_peer import shuffle
 
 
 def conv3(inputs, outputs, stride=1):
@@ -93,7 +94,181 @@ class WideResNet(nn.Module):
         return self.fc(torch.relu(self.bn1(x)).mean((2, 3)))
 
 
-MODELS = {"resnet18": ResNet18, "wrn-16-4": lambda: WideResNet(16, 4)}
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, growth):
+        super().__init__()
+        self.bn1, self.conv1 = nn.BatchNorm2d(inputs), nn.Conv2d(inputs, 4 * growth, 1, bias=False)
+        self.bn2, self.conv2 = nn.BatchNorm2d(4 * growth), conv3(4 * growth, growth)
+
+    def forward(self, x):
+        y = self.conv1(torch.relu(self.bn1(x)))
+        return torch.cat([self.conv2(torch.relu(self.bn2(y))), x], 1)
+
+
+class Transition(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.bn, self.conv = nn.BatchNorm2d(inputs), nn.Conv2d(inputs, outputs, 1, bias=False)
+
+    def forward(self, x):
+        return nn.functional.avg_pool2d(self.conv(torch.relu(self.bn(x))), 2)
+
+
+class DenseNet(nn.Module):
+    def __init__(self, blocks, growth):
+        super().__init__()
+        channels = 2 * growth
+        self.conv1, self.parts = conv3(3, channels), []
+        for number, count in enumerate(blocks, 1):
+            block = nn.Sequential(*[Bottleneck(channels + i * growth, growth) for i in range(count)])
+            channels += count * growth
+            self.add_module(f"dense{number}", block)
+            self.parts.append(block)
+            if number < len(blocks):
+                self.add_module(f"trans{number}", Transition(channels, channels // 2))
+                self.parts.append(self.get_submodule(f"trans{number}"))
+                channels //= 2
+        self.bn, self.linear = nn.BatchNorm2d(channels), nn.Linear(channels, 10)
+
+    def forward(self, x):
+        x = self.conv1(x)
+        for part in self.parts:
+            x = part(x)
+        return self.linear(torch.relu(self.bn(x)).mean((2, 3)))
+
+
+def normed(*shapes):
+    """Convolutions of (inputs, outputs, kernel), with batch norm and ReLU."""
+    return [layer for inputs, outputs, kernel in shapes
+            for layer in (nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2), nn.BatchNorm2d(outputs), nn.ReLU())]
+
+
+class Inception(nn.Module):
+    def __init__(self, inputs, one, three_in, three, five_in, five, pooled):
+        super().__init__()
+        self.b1 = nn.Sequential(*normed((inputs, one, 1)))
+        self.b2 = nn.Sequential(*normed((inputs, three_in, 1), (three_in, three, 3)))
+        self.b3 = nn.Sequential(*normed((inputs, five_in, 1), (five_in, five, 3), (five, five, 3)))
+        self.b4 = nn.Sequential(nn.MaxPool2d(3, 1, 1), *normed((inputs, pooled, 1)))
+
+    def forward(self, x):
+        return torch.cat([self.b1(x), self.b2(x), self.b3(x), self.b4(x)], 1)
+
+
+class GoogLeNet(nn.Module):
+    BLOCKS = {"a3": (64, 96, 128, 16, 32, 32), "b3": (128, 128, 192, 32, 96, 64),
+              "a4": (192, 96, 208, 16, 48, 64), "b4": (160, 112, 224, 24, 64, 64), "c4": (128, 128, 256, 24, 64, 64),
+              "d4": (112, 144, 288, 32, 64, 64), "e4": (256, 160, 320, 32, 128, 128),
+              "a5": (256, 160, 320, 32, 128, 128), "b5": (384, 192, 384, 48, 128, 128)}
+
+    def __init__(self):
+        super().__init__()
+        self.pre_layers, channels = nn.Sequential(*normed((3, 192, 3))), 192
+        for name, sizes in self.BLOCKS.items():
+            self.add_module(name, Inception(channels, *sizes))
+            channels = sizes[0] + sizes[2] + sizes[4] + sizes[5]
+        self.linear = nn.Linear(channels, 10)
+
+    def forward(self, x):
+        x = self.pre_layers(x)
+        for name in self.BLOCKS:
+            if name in ("a4", "a5"):
+                x = nn.functional.max_pool2d(x, 3, 2, 1)
+            x = self.get_submodule(name)(x)
+        return self.linear(x.mean((2, 3)))
+
+
+def depthwise3(channels, stride):
+    return nn.Conv2d(channels, channels, 3, stride, padding=1, groups=channels, bias=False)
+
+
+def conv1(inputs, outputs):
+    return nn.Conv2d(inputs, outputs, 1, bias=False)
+
+
+class Halves(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        half = channels // 2
+        self.conv1, self.bn1 = conv1(half, half), nn.BatchNorm2d(half)
+        self.conv2, self.bn2 = depthwise3(half, 1), nn.BatchNorm2d(half)
+        self.conv3, self.bn3 = conv1(half, half), nn.BatchNorm2d(half)
+
+    def forward(self, x):
+        kept, y = x.chunk(2, 1)
+        y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(y)))))
+        return shuffle(torch.cat([kept, torch.relu(self.bn3(self.conv3(y)))], 1), 2)
+
+
+class Down(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        half = outputs // 2
+        self.conv1, self.bn1 = depthwise3(inputs, 2), nn.BatchNorm2d(inputs)
+        self.conv2, self.bn2 = conv1(inputs, half), nn.BatchNorm2d(half)
+        self.conv3, self.bn3 = conv1(inputs, half), nn.BatchNorm2d(half)
+        self.conv4, self.bn4 = depthwise3(half, 2), nn.BatchNorm2d(half)
+        self.conv5, self.bn5 = conv1(half, half), nn.BatchNorm2d(half)
+
+    def forward(self, x):
+        a = torch.relu(self.bn2(self.conv2(self.bn1(self.conv1(x)))))
+        b = self.bn4(self.conv4(torch.relu(self.bn3(self.conv3(x)))))
+        return shuffle(torch.cat([a, torch.relu(self.bn5(self.conv5(b)))], 1), 2)
+
+
+class ShuffleNetV2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1, channels = conv3(3, 24), nn.BatchNorm2d(24), 24
+        for name, outputs, count in ("layer1", 116, 3), ("layer2", 232, 7), ("layer3", 464, 3):
+            self.add_module(name, nn.Sequential(Down(channels, outputs), *[Halves(outputs) for _ in range(count)]))
+            channels = outputs
+        self.conv2, self.bn2 = conv1(channels, 1024), nn.BatchNorm2d(1024)
+        self.linear = nn.Linear(1024, 10)
+
+    def forward(self, x):
+        x = self.layer3(self.layer2(self.layer1(torch.relu(self.bn1(self.conv1(x))))))
+        return self.linear(torch.relu(self.bn2(self.conv2(x))).mean((2, 3)))
+
+
+class Inverted(nn.Module):
+    def __init__(self, inputs, outputs, factor, stride):
+        super().__init__()
+        wide = inputs * factor
+        self.conv1, self.bn1 = conv1(inputs, wide), nn.BatchNorm2d(wide)
+        self.conv2, self.bn2 = depthwise3(wide, stride), nn.BatchNorm2d(wide)
+        self.conv3, self.bn3 = conv1(wide, outputs), nn.BatchNorm2d(outputs)
+        self.shortcut, self.adds = nn.Sequential(), stride == 1
+        if stride == 1 and inputs != outputs:
+            self.shortcut = nn.Sequential(conv1(inputs, outputs), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))))
+        y = self.bn3(self.conv3(y))
+        return y + self.shortcut(x) if self.adds else y
+
+
+class MobileNetV2(nn.Module):
+    BLOCKS = (1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1, channels, layers = conv3(3, 32), nn.BatchNorm2d(32), 32, []
+        for factor, outputs, count, stride in self.BLOCKS:
+            for i in range(count):
+                layers.append(Inverted(channels, outputs, factor, 1 if i else stride))
+                channels = outputs
+        self.layers = nn.Sequential(*layers)
+        self.conv2, self.bn2 = conv1(320, 1280), nn.BatchNorm2d(1280)
+        self.linear = nn.Linear(1280, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.bn2(self.conv2(self.layers(torch.relu(self.bn1(self.conv1(x)))))))
+        return self.linear(x.mean((2, 3)))
+
+
+MODELS = {"densenet121": lambda: DenseNet((6, 12, 24, 16), 32), "googlenet": GoogLeNet, "mobilenet_v2": MobileNetV2,
+          "resnet18": ResNet18, "shufflenet_v2": ShuffleNetV2, "wrn-16-4": lambda: WideResNet(16, 4)}
 
 
 def main():

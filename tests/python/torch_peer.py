@@ -64,6 +64,12 @@ def read(path):
             for name, (dtype, shape, values) in tensors.items() if dtype in DTYPES}, metadata
 
 
+def others(options):
+    """The names of a layer's inputs after the first."""
+    names = options.get("with", [])
+    return names if isinstance(names, list) else [names]
+
+
 class Net(nn.Module):
     """The layers of a model description, under the same names."""
 
@@ -74,7 +80,7 @@ class Net(nn.Module):
         before = "input"
         for entry in description["layers"]:
             (kind, options), = entry.items()
-            inputs = [options.get("from", before)] + ([options["with"]] if "with" in options else [])
+            inputs = [options.get("from", before)] + others(options)
             module = make_layer(kind, options, values[inputs[0]].shape).eval()
             before = options["name"]
             self.put(before, module)
@@ -109,19 +115,45 @@ class Scale(nn.Module):
         return self.factor * x
 
 
-class Second(nn.Module):
-    """A function of two inputs."""
+class Function(nn.Module):
+    """A function of its inputs; a vector of features counts at all positions of an image."""
 
     def __init__(self, function):
         super().__init__()
         self.function = function
 
-    def forward(self, a, b):
-        return self.function(a, b)
+    def forward(self, *values):
+        wide = max(x.dim() for x in values)
+        return self.function(*[x.reshape(x.shape + (1,) * (wide - x.dim())) for x in values])
 
 
-# The modules of PyTorch by our words for them: those without "_" and of any case.
+def shuffle(x, groups):
+    """nn.ChannelShuffle, which has no gradient in PyTorch 1.13."""
+    return x.reshape(len(x), groups, -1, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
+
+
+class StochasticDepth(nn.Module):
+    """That of torchvision in evaluation; torch_training.py replaces it."""
+
+    def __init__(self, p, mode):
+        super().__init__()
+        self.p, self.mode = p, mode
+
+    def forward(self, x):
+        return x
+
+
+class LayerNorm(nn.LayerNorm):
+    """Over the channels of each position, as torchvision's LayerNorm2d."""
+
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
+# The modules of PyTorch by our words for them: those without "_" and of any case, and without "2d" if that is missing.
 MODULES = {name.lower(): module for name, module in vars(nn).items() if isinstance(module, type)}
+MODULES["stochasticdepth"] = StochasticDepth
+OTHER_KEYS = {"size": "kernel_size"}
 
 
 def make_layer(kind, o, shape):
@@ -134,17 +166,25 @@ def make_layer(kind, o, shape):
         return (nn.BatchNorm2d if len(shape) == 4 else nn.BatchNorm1d)(shape[1], o["eps"], o["momentum"])
     if kind == "group_norm":
         return nn.GroupNorm(o["groups"], shape[1], o["eps"])
-    if kind == "max_pool":
-        return nn.MaxPool2d(o["size"], o["stride"], o["padding"])
-    if kind == "avg_pool":
-        return nn.AvgPool2d(o["size"], o["stride"], o["padding"])
-    if kind == "dropout":
-        return nn.Dropout(o["p"])
+    if kind == "layer_norm":
+        return LayerNorm(shape[1], o["eps"])
+    if kind == "log_softmax":
+        return nn.LogSoftmax(dim=1)
     if kind == "scale":
         return Scale(o["factor"])
+    if kind == "concat":
+        return Function(lambda *values: torch.cat(values, 1))
+    if kind == "slice":
+        return Function(lambda x: x[:, slice(*o["channels"])])
+    if kind == "shuffle":
+        return Function(lambda x: shuffle(x, o["groups"]))
     if "with" in o:
-        return Second(getattr(torch, kind))
-    return MODULES[kind.replace("_", "")]()
+        return Function(getattr(torch, kind))
+    word = kind.replace("_", "")
+    keys = OTHER_KEYS if "stride" in o else {}
+    options = {keys.get(key, key): tuple(value) if isinstance(value, list) else value
+               for key, value in o.items() if key not in ("name", "from")}
+    return (MODULES.get(word) or MODULES[word + "2d"])(**options)
 
 
 def load(net, tensors):

@@ -101,7 +101,7 @@ def check_draws(kind, name, w, seed):
 def initialise(net, seed, kinds, images):
     """Gives the tensors of `net` the values that a training begins with; kinds: those of single tensors, by name."""
     for layer, module in net.named_modules():
-        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm)):
+        if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm, nn.LayerNorm)):
             module.reset_parameters()
         if not isinstance(module, (nn.Conv2d, nn.Linear)):
             continue

@@ -31,7 +31,8 @@ from torch import nn
 
 from random_draws import dropped
 from torch_augment import augment, mix
-from torch_peer import BOUND, FACTOR, LOSS_BOUND, Net, exact_and_moved, load, network, normalised, read, read_order
+from torch_peer import BOUND, FACTOR, LOSS_BOUND, Net, StochasticDepth, exact_and_moved, load, network, normalised, read, \
+    read_order
 from torch_tensors import first_images, initialise
 
 ARGUMENTS = ("lr", "momentum", "nesterov", "weight_decay", "betas", "eps")
@@ -58,21 +59,29 @@ class Data:
 # ---- Dropout ----
 
 class Dropout(nn.Module):
-    """Of the step's samples, with the draws of random_draws.py."""
+    """Of the step's samples, with the draws of random_draws.py: each for a value, a channel or a sample. With mode 'batch'
+    all samples of a shard have the draw of the first one."""
+    KINDS = {nn.Dropout: None, nn.Dropout2d: 2, StochasticDepth: 1}  # dimensions of x that the draws have; None: all
 
-    def __init__(self, name, p, seed):
+    def __init__(self, name, module, o):
         super().__init__()
-        self.name, self.p, self.seed, self.ids, self.epoch = name, p, seed, [], 0
+        self.name, self.p, self.dimensions = name, module.p, self.KINDS[type(module)]
+        self.seed, self.shards = o.get("seed"), o.get("shards", 1)
+        self.by_shard = getattr(module, "mode", None) == "batch"
+        self.ids, self.epoch = [], 0
 
     def forward(self, x):
-        gone = [dropped(self.seed, self.name, self.p, self.epoch, i, x[0].numel()) for i in self.ids]
-        return x.masked_fill(torch.tensor(gone).view(x.shape), 0) / (1 - self.p)
+        size, ids = list(x.shape[:self.dimensions]), torch.tensor(self.ids)
+        if self.by_shard:
+            ids = torch.cat([part[:1].expand(len(part)) for part in ids.tensor_split(self.shards)])
+        gone = [dropped(self.seed, self.name, self.p, self.epoch, i, math.prod(size[1:])) for i in ids.tolist()]
+        return x.masked_fill(torch.tensor(gone).view(size + [1] * (x.dim() - len(size))), 0) / (1 - self.p)
 
 
 def draw_dropout(net, o):
     """Replaces the layers whose draws would be PyTorch's."""
-    found = [Dropout(name, module.p, o.get("seed")) for name, module in net.named_modules()
-             if isinstance(module, nn.Dropout) and module.p > 0]
+    found = [Dropout(name, module, o) for name, module in net.named_modules()
+             if type(module) in Dropout.KINDS and module.p > 0]
     for layer in found:
         net.put(layer.name, layer)
     return found

@@ -53,28 +53,28 @@ static bool counts(const void *caller) {
                         strstr(in.dli_fname, "/lockstep-"));
 }
 
-// Returns whether this call fails, and sets errno if so.
-static bool fails(kind k, const void *caller) {
-    if (!counts(caller)) return false;
+// Counts a call, and returns whether it is the one that fails; sets errno if so.
+static bool is_faulty(kind k) {
     long call = atomic_fetch_add(&calls[k], 1) + 1;
     if (!armed || k != faulty || call != faulty_call) return false;
     if (by_kill) kill(getpid(), SIGKILL);
     errno = kind_errors[k];
     return true;
 }
-#define FAILS(k) fails(k, __builtin_return_address(0))
 
-// Returns whether a write of so many bytes fails, or there is no space for them. A write that does
-// not fit is not done in part.
-static bool writes_not(size_t bytes, const void *caller) {
-    if (fails(WRITE, caller)) return true;
-    if (!limited || !counts(caller)) return false;
-    if (atomic_fetch_sub(&room, (long long)bytes) >= (long long)bytes) return false;
+// Returns whether there is no space for so many bytes. A write that does not fit is not done in
+// part.
+static bool is_full(size_t bytes) {
+    if (!limited || atomic_fetch_sub(&room, (long long)bytes) >= (long long)bytes) return false;
     atomic_store(&room, 0);
     errno = ENOSPC;
     return true;
 }
-#define WRITES_NOT(bytes) writes_not(bytes, __builtin_return_address(0))
+
+// Whether the call of the function that says so fails; of a write, also for want of space.
+#define FAILS(k) (counts(__builtin_return_address(0)) && is_faulty(k))
+#define WRITE_FAILS(bytes) \
+    (counts(__builtin_return_address(0)) && (is_faulty(WRITE) || is_full(bytes)))
 
 static void read_fault(const char *text) {
     char name[16] = "";
@@ -134,12 +134,12 @@ ssize_t pread(int fd, void *data, size_t bytes, off_t at) {
 ssize_t write(int fd, const void *data, size_t bytes) {
     NEXT(write);
     // Messages on standard error are no data: a full disk does not swallow them.
-    return (fd != STDERR_FILENO && WRITES_NOT(bytes)) ? -1 : next(fd, data, bytes);
+    return (fd != STDERR_FILENO && WRITE_FAILS(bytes)) ? -1 : next(fd, data, bytes);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at) {
     NEXT(pwrite);
-    return WRITES_NOT(bytes) ? -1 : next(fd, data, bytes, at);
+    return WRITE_FAILS(bytes) ? -1 : next(fd, data, bytes, at);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count) {
@@ -163,7 +163,7 @@ char *fgets(char *text, int size, FILE *f) {
 
 size_t fwrite(const void *data, size_t size, size_t count, FILE *f) {
     NEXT(fwrite);
-    if (f == stderr || !(WRITES_NOT(size * count))) return next(data, size, count, f);
+    if (f == stderr || !WRITE_FAILS(size * count)) return next(data, size, count, f);
     f->_flags |= 0x20;
     return 0;
 }

@@ -14,6 +14,9 @@
 
 #include "audit/audit.h"
 #include "base/random.h"
+#include "base/zstream.h"
+#include "report/findings_text.h"
+#include "temporary_folder.h"
 
 #define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 
@@ -38,6 +41,41 @@ typedef struct result {
     char *text;
 } result;
 
+typedef enum language { ENGLISH, CHINESE, LANGUAGES } language;
+static const char *const folders[LANGUAGES] = {"share/report/en", "share/report/zh"};
+static page_templates *templates[LANGUAGES];
+static text said; // the ids of all findings so far, each between blanks
+
+static int open_templates(void **state) {
+    error err = {0};
+    (void)state;
+    text_append(&said, " ");
+    for (int l = 0; l < LANGUAGES; l++)
+        if (page_templates_open_folder(&templates[l], folders[l], NULL, &err) != STATUS_OK) {
+            print_error("%s\n", err.message);
+            return -1;
+        }
+    return make_folder(state);
+}
+
+static int close_templates(void **state) {
+    text_release(&said);
+    for (int l = 0; l < LANGUAGES; l++) page_templates_close(templates[l]);
+    return remove_folder(state);
+}
+
+// Notes the ids of a finding, and of its parts.
+static void note_ids(const yaml_node *node) {
+    for (size_t i = 0; node->kind != YAML_SCALAR && i < node->count; i++) {
+        const char *key = node->kind == YAML_MAPPING ? node->keys[i] : "";
+        char id[80];
+        note_ids(node->items[i]);
+        if (strcmp(key, "id") != 0 && strcmp(key, "so") != 0) continue;
+        snprintf(id, sizeof id, " %s ", node->items[i]->text);
+        if (!strstr(text_string(&said), id)) text_append(&said, id + 1);
+    }
+}
+
 static result audit_in(language l, const char *yaml) {
     claim c = {0};
     findings a = {0};
@@ -45,10 +83,11 @@ static result audit_in(language l, const char *yaml) {
     result r = {0};
     text out = {0};
     if (claim_read_text(yaml, "t.yaml", &c, &err) != STATUS_OK) fail_msg("%s", err.message);
-    audit_run(&a, &c, l);
-    findings_print(&a, &out);
-    r.count = a.count;
-    findings_tally(&a, r.kinds);
+    audit_run(&a, &c);
+    if (findings_print(templates[l], &a, &out, &err) != STATUS_OK) fail_msg("%s", err.message);
+    note_ids(a.list);
+    r.count = a.list->count;
+    memcpy(r.kinds, a.counts, sizeof r.kinds);
     r.text = text_take(&out);
     assert_non_null(r.text);
     findings_release(&a);
@@ -59,7 +98,7 @@ static result audit_in(language l, const char *yaml) {
 // Audits the same in Chinese: as many findings of each kind, and no English left.
 static void check_chinese(const char *yaml, const result *english) {
     static const char *const words[] = {" the ", " of ", " is ", "stated", "times", "so "};
-    result r = audit_in(LANGUAGE_ZH, yaml);
+    result r = audit_in(CHINESE, yaml);
     assert_memory_equal(r.kinds, english->kinds, sizeof r.kinds);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(r.text, words[i])) fail_msg("'%s' in the Chinese text\n%s", words[i], r.text);
@@ -67,7 +106,7 @@ static void check_chinese(const char *yaml, const result *english) {
 }
 
 static result audited(const char *yaml) {
-    result r = audit_in(LANGUAGE_EN, yaml);
+    result r = audit_in(ENGLISH, yaml);
     check_chinese(yaml, &r);
     return r;
 }
@@ -83,7 +122,7 @@ static void clean(const char *yaml) {
 static void finds(const char *yaml, finding_kind kind, const char *words, const char *more) {
     result r = audited(yaml);
     if (r.count != 1 || r.kinds[kind] != 1)
-        fail_msg("expected one '%s':\n%s", finding_name(kind, LANGUAGE_EN), r.text);
+        fail_msg("expected one '%s':\n%s", finding_name(kind), r.text);
     if (!strstr(r.text, words)) fail_msg("'%s' is not in\n%s", words, r.text);
     if (more && !strstr(r.text, more)) fail_msg("'%s' is not in\n%s", more, r.text);
     free(r.text);
@@ -537,6 +576,10 @@ static void ratios_of_rows_that_state_everything(void **state) {
                 "images_per_second: 1000, seconds_per_epoch: 80.0", "seconds_per_epoch"),
           FINDING_ARITHMETIC, "1000 / 1000 img/s in throughput = 1\n",
           "both arms took the same number of images");
+    finds(ALONE("images_per_second: 1000, batch_ms: 10.00",
+                "images_per_second: 2000, batch_ms: 10.00", "batch_ms"),
+          FINDING_ARITHMETIC, "1000 / 2000 img/s in throughput = 0.5\n",
+          "both arms had the same batch");
 }
 
 // Lists of some epochs, and batch sizes that times imply.
@@ -634,6 +677,10 @@ static void load_and_update(void **state) {
     clean(PHASES("4", "2.0"));
     finds(PHASES("4", "1.5"), FINDING_ARITHMETIC,
           "overlapped with the update, it is still at least 1.98", NULL);
+    finds(HEAD "rows: [{name: a, batch: 10, samples: 10000, load_seconds_per_step: 0.0080, "
+               "update_seconds_per_step: 0.0020, seconds_per_epoch: 8.0}]\n",
+          FINDING_ARITHMETIC, "do not add up to the time per epoch",
+          "1000 steps/epoch x (0.0080 + 0.0020) s = 10 s, stated 8.0 s");
 }
 
 static void arms_that_imply_different_batches(void **state) {
@@ -643,6 +690,10 @@ static void arms_that_imply_different_batches(void **state) {
                "  - {name: a, samples: 1000, epochs: 1, batch_ms: 10.0, total_seconds: 1.00}\n"
                "  - {name: b, samples: 1000, epochs: 1, batch_ms: 20.0, total_seconds: 1.00}\n",
           FINDING_ARITHMETIC, "'a' implies 10\n", "'b' implies 20\n");
+    finds(HEAD "common: {samples: 1000, epochs: 1, load_seconds_per_step: 0.0080, "
+               "update_seconds_per_step: 0.0020}\n"
+               "rows: [{name: a, total_seconds: 1.00}, {name: b, total_seconds: 2.00}]\n",
+          FINDING_ARITHMETIC, "(from load and update)", "'b' implies 5\n");
 }
 
 static void impossible_accuracies(void **state) {
@@ -716,6 +767,9 @@ static void noise(void **state) {
           FINDING_ARITHMETIC, "89.36 - 87.36 = 2 points, stated 3.00", NULL);
     finds(HEAD ACCURACIES("87.36", "87.74") "  - {kind: accuracy_difference, of: b, than: a}\n",
           FINDING_UNSUPPORTED, "the number of test samples is not given", NULL);
+    finds(HEAD "rows: [{name: a, accuracy: 87.36}, {name: b}]\n" STATEMENTS
+               "  - {kind: accuracy_difference, of: b, than: a}\n",
+          FINDING_UNSUPPORTED, "the rows do not give both accuracies", NULL);
 }
 
 static void arms_that_differ(void **state) {
@@ -726,19 +780,22 @@ static void arms_that_differ(void **state) {
          "  - {kind: speedup, ratio: 2.0, of: b, than: a}\n"
     clean(UNLIKE("lr: 0.1", "lr: 0.1"));
     finds(UNLIKE("loader_workers: 0", "loader_workers: 4"), FINDING_CONDITIONS,
-          "loader workers 4 and 0", NULL);
-    finds(UNLIKE("epochs: 10", "epochs: 20"), FINDING_CONDITIONS, "epochs 20 and 10",
+          "loader workers: 4 and 0", NULL);
+    finds(UNLIKE("epochs: 10", "epochs: 20"), FINDING_CONDITIONS, "epochs: 20 and 10",
           "in total: 10 s; 20 s");
     finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.1"), FINDING_CONDITIONS,
           "with the same learning rate", "0.1 x 4 = 0.4 for 'b'");
     finds(UNLIKE("batch: 64, lr: 0.1", "batch: 256, lr: 0.4"), FINDING_CONDITIONS,
           "differ in the global batch\n", "256 / 64 = 4");
-    finds(UNLIKE("lr: 0.1", "lr: 0.2"), FINDING_CONDITIONS, "lr 0.2 and 0.1", NULL);
-    finds(UNLIKE("device: T4", "device: H100"), FINDING_CONDITIONS, "device 'H100' and 'T4'", NULL);
+    finds(UNLIKE("batch: 64, samples: 640, epochs: 2", "batch: 128, samples: 640, epochs: 2"),
+          FINDING_CONDITIONS, "'a': 10 steps/epoch x 2 epochs = 20 updates", NULL);
+    finds(UNLIKE("lr: 0.1", "lr: 0.2"), FINDING_CONDITIONS, "the learning rate: 0.2 and 0.1", NULL);
+    finds(UNLIKE("device: T4", "device: H100"), FINDING_CONDITIONS, "the device: 'H100' and 'T4'",
+          NULL);
     finds(UNLIKE("batch: 64", "batch: 64, strategy: ddp"), FINDING_UNSUPPORTED,
           "64 per step, or 64 x 2 = 128", NULL);
     finds(UNLIKE("batch: 64", "lr: 0.1, batch: 64"), FINDING_UNSUPPORTED,
-          "lr is given for only one", "'b': 0.1; 'a': not given");
+          "only one of them gives the learning rate", "'b': 0.1; 'a': not given");
 }
 
 // A single difference in conditions is the subject of the comparison.
@@ -798,6 +855,10 @@ static void effective_batches(void **state) {
     finds(REPLICAS("dp"), FINDING_ARITHMETIC, "128 / 2 = 64 on each device",
           "stated 256: 2 times more");
     clean(REPLICAS("ddp"));
+    finds(HEAD "rows: [{name: a, devices: 2, strategy: dp}]\n" STATEMENTS
+               "  - {kind: effective_batch, batch: 256, of: a}\n",
+          FINDING_UNSUPPORTED, "'a': its effective batch cannot be computed",
+          "the row has no batch\n    so the statement cannot be checked\n");
     finds(HEAD "rows: [{name: a, strategy: dp, devices: 2, batch: 128, global_batch: 256}]\n",
           FINDING_ARITHMETIC, "128 per step, stated 256", NULL);
     finds(HEAD "rows: [{name: a, strategy: ddp, devices: 4, batch: 64, global_batch: 128}]\n",
@@ -821,6 +882,13 @@ static void figures_without_a_source(void **state) {
     finds(HEAD "rows: [{name: a, devices: 1}, {name: b, devices: 8}]\n" STATEMENTS
                "  - {kind: speedup, ratio: ~3, of: b, than: a, source: none}\n",
           FINDING_UNSUPPORTED, "the rows do not give the times", "no source is named either");
+#define UNTIMED(source)                                                      \
+    HEAD "rows: [{name: a, devices: 1}, {name: b, devices: 8}]\n" STATEMENTS \
+         "  - {kind: speedup, ratio: ~3, of: b, than: a" source "}\n"
+    finds(UNTIMED(", source: a paper"), FINDING_UNSUPPORTED, "0.38 of the ideal speed-up",
+          "so it depends on its source alone\n");
+    finds(UNTIMED(""), FINDING_UNSUPPORTED, "'b' ~3 times as fast as 'a'",
+          "so it cannot be checked\n");
     finds(HEAD "rows: [{name: a}, {name: simulated-dp}]\n" STATEMENTS
                "  - {kind: slower, of: simulated-d, than: a}\n",
           FINDING_UNSUPPORTED,
@@ -938,39 +1006,132 @@ static void lists_of_figures(void **state) {
     finds(HEAD "rows: [{name: a, load_seconds_per_step: 0.0064, update_seconds_per_step: "
                "0.0011}]\n" STATEMENTS "  - {kind: load_to_update, ratio: 8, of: a}\n",
           FINDING_ARITHMETIC, "0.0064 / 0.0011 = 5.82, stated 8", NULL);
+    finds(HEAD "rows: [{name: a, load_seconds_per_step: 0.0064}]\n" STATEMENTS
+               "  - {kind: load_to_update, ratio: 8, of: a}\n",
+          FINDING_UNSUPPORTED, "'a': the times of load and update are not given", NULL);
 }
 
 static void chinese(void **state) {
     (void)state;
-    result r = audit_in(LANGUAGE_ZH, HEAD "rows: [{name: a, strategy: dp, devices: 2, batch: 128, "
-                                          "global_batch: 256}]\n");
+    result r = audit_in(CHINESE, HEAD "rows: [{name: a, strategy: dp, devices: 2, batch: 128, "
+                                      "global_batch: 256}]\n");
     assert_string_equal(r.text, "made-up：算术错误：“a”：批量与全局批量不符\n"
                                 "    批量 128 由各设备分摊：每步 128，报告称 256\n"
                                 "    因此，更新次数和每样本的学习率与报告所称的不同\n");
     free(r.text);
     // In a language with another word order.
-    r = audit_in(LANGUAGE_ZH,
-                 ARMS STATEMENTS "  - {kind: slower, by_percent: 50, of: b, than: a}\n");
+    r = audit_in(CHINESE, ARMS STATEMENTS "  - {kind: slower, by_percent: 50, of: b, than: a}\n");
     assert_non_null(strstr(r.text, "“b”比“a”慢 50 %：由各行得出的数字不同"));
     assert_non_null(strstr(r.text, "12.3 / 10.0 ms（每批）：慢 23 %，报告称 50 %"));
     free(r.text);
 }
 
+// The last line of the tool.
+static void counts(language l, const size_t kinds[FINDING_KINDS], size_t claims,
+                   const char *expected) {
+    text out = {0};
+    error err = {0};
+    if (findings_print_tally(templates[l], kinds, claims, &out, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(text_string(&out), expected);
+    text_release(&out);
+}
+
 static void tally(void **state) {
     (void)state;
+    counts(ENGLISH, (const size_t[FINDING_KINDS]){0}, 1, "1 claim: no findings\n");
+    const size_t kinds[FINDING_KINDS] = {2, 0, 1, 2};
+    counts(ENGLISH, kinds, 3,
+           "3 claims: 3 findings (2 arithmetic errors, 1 unsupported statement); 2 stated by the "
+           "reports themselves\n");
+    counts(CHINESE, kinds, 3,
+           "3 份声明：3 个问题（2 处算术错误、1 处缺乏依据）；另有 2 个报告自己已说明\n");
+    const size_t unlike[FINDING_KINDS] = {1, 1, 0, 0};
+    counts(ENGLISH, unlike, 1, "1 claim: 2 findings (1 arithmetic error, 1 unlike arms)\n");
+}
+
+// ---- Sentences ---------------------------------------------------------------------------------
+
+#define WRONG_TOTAL \
+    HEAD "rows: [{name: %s, epochs: 10, seconds_per_epoch: 10.0, total_seconds: 9}]\n"
+
+// Audits a claim whose row has this name, and writes the finding with these templates.
+static status print_finding_of(const char *name, page_templates *t, text *out, error *err) {
+    char yaml[512];
+    claim c = {0};
+    findings a = {0};
+    snprintf(yaml, sizeof yaml, WRONG_TOTAL, name);
+    assert_int_equal(claim_read_text(yaml, "t.yaml", &c, err), STATUS_OK);
+    audit_run(&a, &c);
+    const status rc = findings_print(t, &a, out, err);
+    findings_release(&a);
+    claim_release(&c);
+    return rc;
+}
+
+// Reads the sentences of a language; text_release() them.
+static text sentences_of(language l) {
+    char path[64], *content;
+    size_t bytes;
+    error err = {0};
+    text all = {0};
+    snprintf(path, sizeof path, "%s/audit.md", folders[l]);
+    if (zreader_read_file(path, 1 << 20, &content, &bytes, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    text_append(&all, content);
+    free(content);
+    return all;
+}
+
+static void a_finding_without_a_template_fails(void **state) {
+    (void)state;
+    for (int l = 0; l < LANGUAGES; l++) {
+        page_templates *t;
+        text lacking = sentences_of((language)l), out = {0};
+        error err = {0};
+        text_replace(&lacking, "{{define epochs_not_total}}", "{{define another}}");
+        write_file("audit.md", text_string(&lacking));
+        assert_int_equal(page_templates_open_folder(&t, folders[l], folder, &err), STATUS_OK);
+        assert_int_equal(print_finding_of("a", t, &out, &err), STATUS_INPUT);
+        if (!strstr(err.message, "no template defines 'audit.epochs_not_total'"))
+            fail_msg("%s", err.message);
+        page_templates_close(t);
+        text_release(&lacking);
+        text_release(&out);
+    }
+}
+
+// After all others: each template was filled by one of them, in both languages.
+static void every_sentence_is_said(void **state) {
+    static const char *const frame[] = {"head", "no_findings", "reasons", "tally"};
+    (void)state;
+    for (int l = 0; l < LANGUAGES; l++) {
+        text all = sentences_of((language)l), missing = {0};
+        for (const char *at = text_string(&all); (at = strstr(at, "{{define "));) {
+            char name[64], id[80], used[80];
+            at += strlen("{{define ");
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "}"), at);
+            snprintf(id, sizeof id, " %s ", name);
+            snprintf(used, sizeof used, "\"audit.%s\"", name);
+            bool found = strstr(text_string(&said), id) || strstr(text_string(&all), used);
+            for (size_t i = 0; i < sizeof frame / sizeof *frame; i++)
+                found |= strcmp(frame[i], name) == 0;
+            if (!found) text_format(&missing, " %s", name);
+        }
+        if (missing.length) fail_msg("%s: no finding has%s", folders[l], text_string(&missing));
+        text_release(&all);
+    }
+}
+
+// Text of strangers is shown as it is, but for what a terminal would obey.
+static void names_are_text(void **state) {
+    (void)state;
     text out = {0};
-    size_t counts[FINDING_KINDS] = {0};
-    findings_print_tally(counts, 1, LANGUAGE_EN, &out);
-    counts[FINDING_ARITHMETIC] = 2;
-    counts[FINDING_UNSUPPORTED] = 1;
-    counts[FINDING_STATED] = 2;
-    findings_print_tally(counts, 3, LANGUAGE_EN, &out);
-    findings_print_tally(counts, 3, LANGUAGE_ZH, &out);
-    assert_string_equal(text_string(&out),
-                        "1 claim: no findings\n"
-                        "3 claims: 3 findings (2 arithmetic errors, 1 unsupported statement); 2 "
-                        "stated by the reports themselves\n"
-                        "3 份声明：3 个问题（2 算术错误、1 缺乏依据）；另有 2 个报告自己已说明\n");
+    error err = {0};
+    assert_int_equal(print_finding_of("\"*a*|<b>\\u202e\\u009b\"", templates[ENGLISH], &out, &err),
+                     STATUS_OK);
+    assert_non_null(strstr(text_string(&out), "error: '*a*|<b>?"
+                                              "?': its epochs"));
     text_release(&out);
 }
 
@@ -1014,6 +1175,9 @@ int main(void) {
         cmocka_unit_test(lists_of_figures),
         cmocka_unit_test(chinese),
         cmocka_unit_test(tally),
+        cmocka_unit_test(a_finding_without_a_template_fails),
+        cmocka_unit_test(names_are_text),
+        cmocka_unit_test(every_sentence_is_said),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_templates, close_templates);
 }

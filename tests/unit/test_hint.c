@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/hint.h"
+#include "compute/layer_kinds.h"
 #include "experiment/experiment.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const char *const layers[] = {
-    "conv", "linear", "batch_norm", "relu",  "max_pool",   "avg_pool",        "flatten", "dropout",
-    "add",  "gelu",   "silu",       "scale", "group_norm", "global_avg_pool", "residual"};
+#define WORD_OF(to, KIND, word, ...) #word,
+static const char *const layers[] = {LAYERS(WORD_OF, ) "global_avg_pool", "residual"};
 static const char *const optimizers[] = {"sgd", "adam", "adamw"};
 static const char *const schedules[] = {"constant", "multistep", "cosine", "linear", "one_cycle"};
 static const char *const augmentations[] = {"random_crop", "horizontal_flip", "random_affine",
@@ -41,16 +41,14 @@ static void expect(const char *words, const char *const *known, size_t count, co
 // No name of another function is a spelling of one of ours.
 static void other_functions_are_no_slips(void **state) {
     (void)state;
-    expect(
-        "elu ELU nn.ELU celu selu relu6 ReLU6 prelu rrelu leaky_relu LeakyReLU crelu glu hardswish "
-        "hard_swish mish tanh sigmoid softplus Softsign softmax log_softmax Softmax2d gelu_new "
-        "dropout2d Dropout2d dropout1d alpha_dropout drop_path dropblock spatial_dropout2d "
-        "adaptive_avg_pool AdaptiveAvgPool2d adaptive_max_pool global_max_pool lp_pool min_pool "
-        "max_unpool MaxPool3d conv1d Conv3d conv_transpose ConvTranspose2d deconv layer_norm "
-        "LayerNorm instance_norm rms_norm batch_renorm BatchNorm3d weight_norm concat cat lstm gru "
-        "attention embedding bilinear mul sub relu2 reglu linear2 conv4d "
-        "MaxPooling1D GlobalAveragePooling3D maxpool2 skip_concat",
-        layers, COUNT(layers), NULL);
+    expect("selu SELU prelu PReLU rrelu crelu glu Softsign softmax Softmax2d gelu_new "
+           "dropout1d alpha_dropout dropblock "
+           "adaptive_max_pool global_max_pool lp_pool min_pool "
+           "max_unpool MaxPool3d conv1d Conv3d conv_transpose ConvTranspose2d deconv "
+           "rms_norm batch_renorm BatchNorm3d weight_norm denseblock Inception lstm gru "
+           "attention embedding bilinear sub relu2 reglu linear2 conv4d "
+           "MaxPooling1D GlobalAveragePooling3D maxpool2",
+           layers, COUNT(layers), NULL);
     expect("adamax Adamax radam nadam rmsprop RMSprop adadelta adagrad lion lamb lars adams adamp "
            "adafactor lookahead sgdw sgdm2 adamw2 nadamw",
            optimizers, COUNT(optimizers), NULL);
@@ -68,8 +66,12 @@ static void slips_get_an_answer(void **state) {
     (void)state;
     expect("rleu reluu ReLU nn.ReLU rel", layers, COUNT(layers), "relu");
     expect("drpout dropuot Dropout", layers, COUNT(layers), "dropout");
+    expect("Dropout2d nn.Dropout2d spatial_dropout2d", layers, COUNT(layers), "dropout2d");
     expect("batchnorm batch-norm btach_norm BatchNorm2d batch_nrm", layers, COUNT(layers),
            "batch_norm");
+    expect("Concat cat Concatenate skip_concat", layers, COUNT(layers), "concat");
+    expect("ChannelShuffle shufle", layers, COUNT(layers), "shuffle");
+    expect("split chunk slce", layers, COUNT(layers), "slice");
     expect("convv cnov Conv2d", layers, COUNT(layers), "conv");
     expect("adma Adam adamm", optimizers, COUNT(optimizers), "adam");
     expect("AdamW admaw", optimizers, COUNT(optimizers), "adamw");

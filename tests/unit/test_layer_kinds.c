@@ -10,29 +10,18 @@
 
 #include <cmocka.h>
 
+#include "../ops/engine_cases.h"
 #include "compute/plan/units.h"
 #include "nn/layer_types.h"
 #include "temporary_folder.h"
 #include "train/export/onnx.h"
 #include "train/export/torch.h"
 
-// A layer of each kind that needs options, and what must be before it.
-static const char *const examples[LAYER_KINDS] = {
-    [LAYER_CONV] = "conv: {out: 3, kernel: 3}", [LAYER_LINEAR] = "flatten, linear: {out: 5}",
-    [LAYER_MAX_POOL] = "max_pool: {size: 2}",   [LAYER_AVG_POOL] = "avg_pool: {size: 2}",
-    [LAYER_SCALE] = "scale: {factor: 0.5}",     [LAYER_GROUP_NORM] = "group_norm: {groups: 2}",
-};
-
 static void load_example(layer_kind kind, model *m) {
-    const layer_traits *t = &layer_kind_traits[kind];
-    char text[500], example[100];
+    char text[EXAMPLE_BYTES];
     error err;
     yaml_node *root = NULL;
-    snprintf(example, sizeof example, t->has_second ? "%s: {with: input}" : "%s", t->word);
-    snprintf(text, sizeof text,
-             "schema: lockstep.model/1\nname: m\ninput: [2, 4, 4]\n"
-             "layers: [avg_pool: {size: 1}, %s, flatten, linear: {out: 2}]\n",
-             examples[kind] ? examples[kind] : example);
+    write_example(kind, text);
     status rc = yaml_read_text(text, strlen(text), "m.yaml", &root, &err);
     if (rc == STATUS_OK) rc = model_from_yaml(m, root, &err);
     yaml_free(root);
@@ -63,15 +52,15 @@ static void check_contains(const char *path, const char *wanted) {
 }
 
 static void check_exports(const model *m, const layer *l) {
-    float values[1000] = {0};
+    float values[4000] = {0};
     error err;
     char wanted[160], file[FILE_PATH_SIZE];
     output *out = NULL;
     trained_model t = {.model = *m,
-                       .normalization = {.channels = 2, .mean = {0, 0}, .std = {1, 1}},
+                       .normalization = {.channels = 4, .std = {1, 1, 1, 1}},
                        .parameters = values,
                        .buffers = values};
-    assert_true(m->program.parameters <= 1000);
+    assert_true(m->program.parameters <= 4000);
     if (torch_write(&t, "m", folder, &err) != STATUS_OK) fail_msg("%s", err.message);
     snprintf(file, sizeof file, "%s/model.py", folder);
     snprintf(wanted, sizeof wanted, "put(self, \"%s\", ", l->name);
@@ -81,8 +70,8 @@ static void check_exports(const model *m, const layer *l) {
         output_commit(out, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     output_free(out);
-    // Dropout does nothing there.
-    if (l->kind != LAYER_DROPOUT) check_contains(file, l->name);
+    // A layer that drops does nothing there.
+    if (layer_traits_of(l)->drops == DROPS_NOTHING) check_contains(file, l->name);
 }
 
 static void test_kind(void **state) {

@@ -18,7 +18,7 @@
 #include "nn/model.h"
 
 #define LAYER_WORD(to, KIND, word, ...) #word ", "
-#define LAYER_WORDS                     "layers are: " LAYERS(LAYER_WORD, ) "global_avg_pool, residual"
+#define LAYER_WORDS                     "layers are: " LAYERS(LAYER_WORD, ) "global_avg_pool, instance_norm, residual"
 #define HEAD                            "schema: lockstep.model/1\nname: m\ninput: [3, 32, 32]\nlayers:\n"
 
 static status load(const char *text, model *m, error *err) {
@@ -249,6 +249,39 @@ static void layers_name_their_inputs(void **state) {
     model_release(&m);
 }
 
+static void concats_list_their_inputs(void **state) {
+    (void)state;
+    model m, again;
+    yaml_node *root = NULL;
+    error err = {0};
+    must_load(HEAD "- conv: {out: 4, kernel: 3, padding: 1}\n"
+                   "- concat: {with: input}\n"
+                   "- slice: {channels: [1, 6]}\n"
+                   "- concat: {from: conv1, with: [concat1, input, conv1, slice1]}\n"
+                   "- shuffle: {groups: 23}\n- flatten\n- linear: {out: 2}\n",
+              &m);
+    const program *p = &m.program;
+    const int sources[] = {0, 1, -1, 0, 2};
+    assert_int_equal(p->layers[1].out.channels, 7);
+    assert_int_equal(p->layers[2].out.channels, 5);
+    assert_int_equal(layer_inputs(&p->layers[3]), 5);
+    for (int k = 0; k < 5; k++) assert_int_equal(layer_input_source(p, 3, k), sources[k]);
+    assert_int_equal(p->layers[3].out.channels, 4 + 7 + 3 + 4 + 5);
+    assert_non_null(strstr(m.canonical,
+                           "{\"concat\":{\"name\":\"concat1\",\"with\":[\"input\"]}},"
+                           "{\"slice\":{\"channels\":[1,6],\"name\":\"slice1\"}},"
+                           "{\"concat\":{\"from\":\"conv1\",\"name\":\"concat2\",\"with\":["
+                           "\"concat1\",\"input\",\"conv1\",\"slice1\"]}},"
+                           "{\"shuffle\":{\"groups\":23,\"name\":\"shuffle1\"}}"));
+    if (yaml_read_text(m.canonical, strlen(m.canonical), "m", &root, &err) != STATUS_OK ||
+        model_from_yaml(&again, root, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(again.canonical, m.canonical);
+    yaml_free(root);
+    model_release(&again);
+    model_release(&m);
+}
+
 // A stage takes one value from the stage before it.
 static void stages_begin_outside_of_blocks(void **state) {
     (void)state;
@@ -309,6 +342,17 @@ static void refuses_bad_layers(void **state) {
             "m.yaml:5:24: 'groups': 2 does not divide the 3 channels of layer 'gn1'");
     refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n",
             "m.yaml:5:32: 'eps' must be above 0 and at most 1");
+    refuses(HEAD "- flatten\n- instance_norm\n",
+            "m.yaml:6:3: layer 'gn1' needs an image, but comes after flatten");
+    refuses(HEAD "- flatten\n- local_response_norm: {size: 5}\n",
+            "m.yaml:6:3: layer 'lrn1' needs an image, but comes after flatten");
+    refuses(HEAD "- local_response_norm\n", "m.yaml:5:3: 'size' is missing");
+    refuses(HEAD "- local_response_norm: {size: 65}\n",
+            "m.yaml:5:31: 'size': expected an integer between 1 and 64, got '65'");
+    refuses(HEAD "- local_response_norm: {size: 5, beta: 0.6}\n",
+            "m.yaml:5:40: 'beta' must be 0.25, 0.5, 0.75 or 1: powers that square roots make");
+    refuses(HEAD "- local_response_norm: {size: 5, k: 0}\n",
+            "m.yaml:5:37: 'k' must be between 1e-05 and 1000");
     refuses(HEAD "- batch_norm: {momentum: 2}\n",
             "m.yaml:5:26: 'momentum' must be between 0 and 1");
 }
@@ -323,6 +367,27 @@ static void refuses_bad_graphs(void **state) {
     refuses(HEAD "- relu\n- conv: {out: 4, kernel: 3}\n- add: {with: relu1}\n",
             "m.yaml:7:3: layer 'add1' cannot add [4, 30, 30] of 'conv1' and [3, 32, 32] of "
             "'relu1': their shapes differ");
+    refuses(HEAD "- relu\n- concat\n",
+            "m.yaml:6:3: 'with' is missing: the layers whose channels follow, as a list");
+    refuses(HEAD "- relu\n- concat: {with: []}\n",
+            "m.yaml:6:18: 'with' is missing: the layers whose channels follow, as a list");
+    refuses(HEAD "- relu\n- concat: {with: [input, rel]}\n",
+            "m.yaml:6:26: 'with': no earlier layer is named 'rel'");
+    refuses(HEAD "- relu\n- conv: {out: 4, kernel: 3}\n- concat: {with: [conv1, relu1]}\n",
+            "m.yaml:7:26: layer 'concat1' cannot join [3, 32, 32] of 'relu1' to [4, 30, 30] of "
+            "'conv1': only the channels may differ");
+    refuses(HEAD "- conv: {out: 4, kernel: 32}\n- flatten\n- concat: {with: conv1}\n",
+            "m.yaml:7:18: layer 'concat1' cannot join [4, 1, 1] of 'conv1' to [4, 1, 1] of "
+            "'flatten1', after flatten: only the channels may differ");
+    refuses(HEAD "- slice\n", "m.yaml:5:3: 'channels' is missing: [first, end]");
+    refuses(HEAD "- slice: {channels: 2}\n",
+            "m.yaml:5:21: 'channels': expected [first, end], as in x[:, first:end]");
+    refuses(HEAD "- slice: {channels: [1, 4]}\n",
+            "m.yaml:5:25: 'channels': expected an integer between 2 and 3, got '4'");
+    refuses(HEAD "- shuffle: {groups: 2}\n",
+            "m.yaml:5:21: 'groups': 2 does not divide the 3 channels of layer 'shuffle1'");
+    refuses(HEAD "- flatten\n- shuffle: {groups: 2}\n",
+            "m.yaml:6:3: layer 'shuffle1' needs an image, but comes after flatten");
     refuses(HEAD "- residual: {body: [conv: {out: 4, kernel: 1}]}\n",
             "m.yaml:5:3: layer 'add1' cannot add [4, 32, 32] of 'conv1' and [3, 32, 32] of "
             "'input': their shapes differ");
@@ -333,6 +398,14 @@ static void refuses_bad_graphs(void **state) {
     refuses(HEAD
             "- relu\n- conv: {from: input, out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
             "m.yaml:5:1: no layer reads the output of 'relu1'");
+    refuses(HEAD "- relu\n- log_softmax\n",
+            "m.yaml:6:3: layer 'log_softmax1' must follow the last linear layer, or its scale: "
+            "cross entropy includes it, and there is no other here");
+    refuses(HEAD "- flatten\n- log_softmax\n",
+            "m.yaml:6:3: the last layer must be linear, or the scale of one: its outputs are the "
+            "classes");
+    refuses(HEAD "- flatten\n- linear: {out: 4}\n- log_softmax\n- linear: {out: 2}\n",
+            "m.yaml:8:3: no layer can follow 'log_softmax1', which is part of the loss");
     refuses(HEAD "- relu: {name: input}\n",
             "m.yaml:5:16: no layer can be named 'input', which is the input of the network; "
             "choose another name");
@@ -356,27 +429,28 @@ static void pytorch_names_get_suggestions(void **state) {
         {"Dense", "did you mean 'linear'?"},
         {"fc", "did you mean 'linear'?"},
         {"Flatten", "did you mean 'flatten'?"},
-        {"Dropout2d",
-         "it drops whole channels; 'dropout' drops single values, and there is no other here."},
+        {"Dropout2d", "did you mean 'dropout2d'?"},
         {"GlobalAveragePooling2D", "did you mean 'global_avg_pool'?"},
-        {"AdaptiveAvgPool2d", "with size 1 it is 'global_avg_pool'; other sizes are not here: "
-                              "'avg_pool' takes the size and the stride of its window."},
+        {"AdaptiveAvgPool2d", "did you mean 'adaptive_avg_pool'?"},
         {"BasicBlock", "did you mean 'residual'?"},
-        {"softmax", "the loss includes it, so a model ends with a 'linear' layer."},
-        {"LogSoftmax", "the loss includes it, so a model ends with a 'linear' layer."},
+        {"nn.LayerNorm", "did you mean 'layer_norm'?"},
+        {"LayerNorm2d", "did you mean 'layer_norm'?"},
+        {"LocalResponseNorm", "did you mean 'local_response_norm'?"},
+        {"InstanceNorm2d", "did you mean 'instance_norm'?"},
+        {"softmax",
+         "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "
+         "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K "
+         "classes stays above log(1 + (K - 1) / e), 1.46 for 10."},
+        {"LogSoftmax", "did you mean 'log_softmax'?"},
         {"CrossEntropyLoss", "it is the loss of every model, not a layer."},
         {"GELU", "did you mean 'gelu'?"},
         {"Swish", "did you mean 'silu'?"},
-        {"Tanh", "another activation, which is not here."},
+        {"PReLU", "another activation, which is not here."},
         {"convolution", "did you mean 'conv'?"},
         {"GroupNorm", "did you mean 'group_norm'?"},
-        {"nn.LayerNorm",
-         "'group_norm: {groups: 1}' normalises all channels and positions of a sample."},
-        {"InstanceNorm2d",
-         "'group_norm' with as many groups as channels normalises each of them apart."},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        char text[200], message[600];
+        char text[200], message[1000];
         snprintf(text, sizeof text, HEAD "- %s\n", words[i].word);
         snprintf(message, sizeof message, "m.yaml:5:3: unknown layer '%s': %s The " LAYER_WORDS,
                  words[i].word, words[i].answer);
@@ -386,6 +460,36 @@ static void pytorch_names_get_suggestions(void **state) {
     }
     refuses(HEAD "- poster\n", "m.yaml:5:3: unknown layer 'poster': the " LAYER_WORDS);
     refuses(HEAD "- ''\n", "m.yaml:5:3: unknown layer '': the " LAYER_WORDS);
+}
+
+static void refuses_options_of_geometry_and_chance(void **state) {
+    (void)state;
+    refuses(HEAD "- max_pool: {size: 40, ceil_mode: true, stride: 2}\n",
+            "m.yaml:5:20: 'size': expected a window of at most 255 values, got 40x40 = 1600");
+    refuses(HEAD "- avg_pool: {size: 40, ceil_mode: true, stride: 2}\n",
+            "m.yaml:5:3: the window of layer 'pool1' is larger than its input: 40x40 on 32x32");
+    refuses(HEAD "- max_pool: {size: 2, count_include_pad: false}\n",
+            "m.yaml:5:23: unknown key 'count_include_pad': the keys are: name, from, size, stride, "
+            "padding, ceil_mode");
+    refuses(HEAD "- zero_pad\n", "m.yaml:5:3: 'padding' is missing");
+    refuses(HEAD "- zero_pad: {padding: [1, 2]}\n",
+            "m.yaml:5:23: 'padding': expected an integer, [left, right, top, bottom], or [left, "
+            "right, top, bottom, front, back]");
+    refuses(HEAD "- upsample\n", "m.yaml:5:3: 'scale_factor' is missing");
+    refuses(HEAD "- stochastic_depth\n", "m.yaml:5:3: 'p' is missing");
+    refuses(HEAD "- stochastic_depth: {p: 0.5, mode: rows}\n",
+            "m.yaml:5:36: 'mode': expected 'row' or 'batch', got 'rows'");
+    static const char *const images[][2] = {{"adaptive_avg_pool: {output_size: 1}", "pool1"},
+                                            {"dropout2d", "dropout1"},
+                                            {"upsample: {scale_factor: 2}", "upsample1"},
+                                            {"zero_pad: {padding: 1}", "pad1"}};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        char text[200], message[200];
+        snprintf(text, sizeof text, HEAD "- flatten\n- %s\n", images[i][0]);
+        snprintf(message, sizeof message,
+                 "m.yaml:6:3: layer '%s' needs an image, but comes after flatten", images[i][1]);
+        refuses(text, message);
+    }
 }
 
 // Each is named in docs/formats.md.
@@ -399,9 +503,28 @@ static void refuses_models_beyond_the_limits(void **state) {
             "m.yaml:3:9: 'input': expected at most 16 channels, got 17");
     refuses("schema: lockstep.model/1\nname: m\ninput: [16, 4096, 4096]\nlayers: [relu]\n",
             "m.yaml:3:8: 'input': more than 16777216 values");
+    refuses(HEAD "- upsample: {scale_factor: 4096}\n",
+            "m.yaml:5:3: the output of layer 'upsample1' has more than 16777216 values");
+    refuses(HEAD "- zero_pad: {padding: 4096}\n",
+            "m.yaml:5:3: the output of layer 'pad1' has more than 16777216 values");
+    refuses(HEAD "- adaptive_avg_pool: {output_size: 4096}\n",
+            "m.yaml:5:3: the output of layer 'pool1' has more than 16777216 values");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 1, 8]\nlayers:\n"
+            "- upsample: {scale_factor: [1, 4096]}\n- adaptive_avg_pool: {output_size: 1}\n",
+            "m.yaml:6:3: the input of layer 'pool1' is larger than 4096x4096");
+    refuses("schema: lockstep.model/1\nname: m\ninput: [1, 1, 4096]\nlayers:\n"
+            "- upsample: {scale_factor: [1, 4096]}\n- upsample: {scale_factor: [1, 4096]}\n",
+            "m.yaml:6:3: the output of layer 'upsample2' has more than 16777216 values");
     char *text = malloc(20000), *p = text + sprintf(text, "%s", HEAD);
     for (int i = 0; i < 1001; i++) p += sprintf(p, "- relu\n");
     refuses(text, "m.yaml:1005:3: a model may have at most 1000 layers");
+    p = text + sprintf(text, "%s- concat: {with: [input", HEAD);
+    for (int i = 0; i < 4096; i++) p += sprintf(p, ",a");
+    (void)sprintf(p, "]}\n");
+    refuses(text, "m.yaml:5:18: the 'concat' layers of a model may have at most 4096 inputs");
+    p = text + sprintf(text, "%s- concat: {with: input}\n", HEAD);
+    for (int i = 1; i < 20; i++) p += sprintf(p, "- concat: {with: concat%d}\n", i);
+    refuses(text, "m.yaml:17:3: the output of layer 'concat13' has more than 16777216 values");
     free(text);
 }
 
@@ -626,10 +749,12 @@ int main(void) {
         cmocka_unit_test(the_description_reads_back_the_same),
         cmocka_unit_test(a_residual_block_is_its_layers_and_a_sum),
         cmocka_unit_test(layers_name_their_inputs),
+        cmocka_unit_test(concats_list_their_inputs),
         cmocka_unit_test(stages_begin_outside_of_blocks),
         cmocka_unit_test(refuses_bad_layers),
         cmocka_unit_test(refuses_bad_graphs),
         cmocka_unit_test(pytorch_names_get_suggestions),
+        cmocka_unit_test(refuses_options_of_geometry_and_chance),
         cmocka_unit_test(refuses_models_beyond_the_limits),
         cmocka_unit_test(accepts_models_within_the_limits),
         cmocka_unit_test(refuses_layers_that_do_not_fit),

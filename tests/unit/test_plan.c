@@ -602,14 +602,16 @@ static void check_way(const char *a, const char *b) {
 }
 
 // Between any two experiments of the project there is a ladder, and it ends at the second one.
+// A sanitizer gets fewer pairs still: each experiment is a first and a second one.
 static void every_pair_of_experiments(void **state) {
+    const size_t one_of = one_case_of() * (fewest_cases() ? 3 : 1);
     (void)state;
     catalog c;
     read_project(&c);
     for (size_t a = 0; a < c.count; a++)
         for (size_t b = 0; b < c.count; b++)
             if (catalog_is_experiment(&c.items[a]) && catalog_is_experiment(&c.items[b]) &&
-                !is_left_out(a, b))
+                (a + b) % one_of == 0)
                 check_way(c.items[a].path, c.items[b].path);
     catalog_release(&c);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../ops/engine_cases.h"
 #include "experiment/experiment.h"
 #include "experiment/experiment_fields.h"
 #include "nn/layer_types.h"
@@ -232,13 +233,6 @@ static void numbers_in_lists_and_mappings(void **state) {
 
 // ---- Options of layers ----
 
-static const row options[] = {
-    {NULL, "out", {"0", "-1", "16777217"}},  {NULL, "kernel", {"0", "4097"}},
-    {NULL, "stride", {"0", "4097"}},         {NULL, "padding", {"-1", "4097"}},
-    {NULL, "size", {"0", "4097"}},           {NULL, "groups", {"0", "3", "16777217"}},
-    {NULL, "eps", {"0", "-1e-5", "1.0001"}}, {NULL, "factor", {"0", "1e39", "-1e39"}},
-};
-
 // Reads a model that ends with this layer.
 static void read_model(const char *word, const char *given, error *err) {
     char text[512], set[FILE_PATH_SIZE + 32];
@@ -252,18 +246,20 @@ static void read_model(const char *word, const char *given, error *err) {
     assert_int_equal(experiment_read(&e, path, &list, 1, err), STATUS_INPUT);
 }
 
-// Gives the layer one value, and what else it needs.
+// Gives the layer one value, and what else its example has.
 static void try_option(const layer_type *type, const char *key, const char *value) {
-    static const char *const needed[][3] = {
-        {"conv", "out", "4"},      {"conv", "kernel", "3"},   {"linear", "out", "4"},
-        {"max_pool", "size", "2"}, {"avg_pool", "size", "2"}, {"group_norm", "groups", "2"}};
+    const bool own = !strcmp(type->word, layer_kind_traits[type->kind].word);
+    const char *example = own ? layer_examples[type->kind] : NULL; // no abbreviation has one
     char given[96], named[32];
     error err = {0};
     int used = snprintf(given, sizeof given, "%s: %s", key, value);
-    for (size_t i = 0; i < COUNT(needed); i++)
-        if (!strcmp(needed[i][0], type->word) && strcmp(needed[i][1], key) != 0)
-            used += snprintf(given + used, sizeof given - (size_t)used, ", %s: %s", needed[i][1],
-                             needed[i][2]);
+    while (example) {
+        const bool list = strcspn(example, "[") < strcspn(example, ",");
+        const int length = (int)(list ? strcspn(example, "]") + 1 : strcspn(example, ","));
+        if (strncmp(example, key, strlen(key)) != 0 || example[strlen(key)] != ':')
+            used += snprintf(given + used, sizeof given - (size_t)used, ", %.*s", length, example);
+        example = example[length] ? example + length + 2 : NULL;
+    }
     read_model(type->word, given, &err);
     snprintf(named, sizeof named, "'%s'", key);
     if (!strstr(err.message, named)) fail_msg("%s: {%s}: %s", type->word, given, err.message);
@@ -280,25 +276,25 @@ static void try_number(const layer_type *type, const layer_number *n) {
 
 static void options_of_layers(void **state) {
     (void)state;
-    static const char *const others[] = {"name", "from", "bias", "with"};
+    enum { OTHERS = 3, OPTIONS = COUNT(refused_options) };
+    const char *known[OTHERS + OPTIONS + LAYER_NUMBERS] = {"name", "from", "with"};
+    for (size_t i = 0; i < OPTIONS; i++) known[OTHERS + i] = refused_options[i].key;
     for (int k = 0; k < LAYER_TYPES; k++) {
         const layer_type *type = &layer_types[k];
         error err = {0};
         read_model(type->word, "zzzzzz: 1", &err);
         const layer_number *numbers = layer_kind_traits[type->kind].numbers;
-        const char *known[COUNT(others) + LAYER_NUMBERS];
-        size_t count = 0;
-        for (; count < COUNT(others); count++) known[count] = others[count];
+        size_t count = OTHERS + OPTIONS;
         for (int n = 0; n < LAYER_NUMBERS && numbers[n].key; n++) {
             known[count++] = numbers[n].key;
             if (k < LAYER_KINDS) try_number(type, &numbers[n]);
         }
-        check_listed(err.message, options, COUNT(options), known, count);
+        check_listed(err.message, NULL, 0, known, count);
         for (int o = 0; o < LAYER_OPTIONS && type->options[o]; o++)
-            for (size_t i = 0; i < COUNT(options); i++)
-                for (int v = 0; v < 4 && options[i].refused[v]; v++)
-                    if (!strcmp(options[i].key, type->options[o]))
-                        try_option(type, options[i].key, options[i].refused[v]);
+            for (size_t i = 0; i < OPTIONS; i++)
+                for (int v = 0; v < 4 && refused_options[i].values[v]; v++)
+                    if (!strcmp(refused_options[i].key, type->options[o]))
+                        try_option(type, type->options[o], refused_options[i].values[v]);
     }
 }
 

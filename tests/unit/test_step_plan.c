@@ -15,6 +15,7 @@
 #include "base/yaml_tree.h"
 #include "compute/plan/lifetimes.h"
 #include "compute/plan/plan_text.h"
+#include "compute/plan/within.h"
 #include "nn/model.h"
 
 // A model, its units as the CPU's engine runs them, and the plan of a step.
@@ -184,6 +185,78 @@ static void test_residual(void **state) {
                "epilogue gradient, weight gradient, input gradient, add gradient, "
                "epilogue gradient, weight gradient");
     release(&p);
+}
+
+static const char dense[] =
+    "conv: {out: 4, kernel: 3, padding: 1, name: x}, batch_norm, relu, conv: {out: 2, kernel: 1, "
+    "name: y}, concat: {with: x}, batch_norm, relu, flatten, linear: {out: 10}";
+
+// Both convolutions write into the concat; batch norm reads x, and the concat, where they are.
+static void test_concat(void **state) {
+    (void)state;
+    planned p;
+    text out;
+    plan_step(&p, dense, &plain, true, 0);
+    check_whole(&p.plan);
+    check_list(&p.plan, 0,
+               "load, anchor, epilogue, moments, norm, epilogue, anchor, epilogue, moments, norm, "
+               "epilogue, anchor, loss, epilogue again, weight gradient, input gradient, sums, "
+               "statistics, norm gradient, epilogue gradient, input gradient, epilogue gradient, "
+               "epilogue again, weight gradient, input gradient, sums, statistics, norm gradient, "
+               "epilogue gradient, input gradient, epilogue gradient, weight gradient");
+    const value_range x = units_place(&p.units, 0), y = units_place(&p.units, 2);
+    assert_int_equal(x.unit, y.unit);
+    assert_ptr_equal(p.units.units[x.unit].joined, &p.m.program.layers[4]);
+    assert_int_equal(y.feature, 0);
+    assert_int_equal(x.feature, 2 * 64);
+    text_init(&out);
+    plan_text(&p.plan, &out);
+    assert_non_null(strstr(text_string(&out), "\nin place, not copied:\n"
+                                              "concat1 0-1: y, and its gradient\n"
+                                              "concat1 2-5: x, and its gradient\n"));
+    text_release(&out);
+    release(&p);
+}
+
+static void test_concat_copied(void **state) {
+    (void)state;
+    planned p;
+    plan_step(&p, dense, &plain, false, 0);
+    check_whole(&p.plan);
+    check_list(&p.plan, 0,
+               "load, anchor, epilogue, anchor, moments, norm, epilogue, anchor, epilogue, copy, "
+               "copy, anchor, moments, norm, epilogue, anchor, loss, weight gradient, "
+               "input gradient, sums, statistics, norm gradient, epilogue gradient, "
+               "input gradient, copy gradient, copy gradient, epilogue gradient, weight gradient, "
+               "input gradient, sums, statistics, norm gradient, epilogue gradient, "
+               "input gradient, epilogue gradient, weight gradient");
+    release(&p);
+}
+
+static void check_slices(const char *layers, const char *backward) {
+    planned p;
+    plan_step(&p, layers, &plain, true, 0);
+    check_whole(&p.plan);
+    check_list(&p.plan, p.plan.backward, backward);
+    assert_int_equal(units_place(&p.units, 1).unit, 0);
+    release(&p);
+}
+
+// A slice stays where it is; so does the gradient of one, if every channel is in exactly one slice.
+static void test_slices(void **state) {
+    (void)state;
+    check_slices("conv: {out: 4, kernel: 1, name: x}, slice: {channels: [0, 2]}, conv: {out: 2, "
+                 "kernel: 1}, slice: {from: x, channels: [2, 4]}, add: {with: conv2}, flatten, "
+                 "linear: {out: 10}",
+                 "loss, weight gradient, input gradient, epilogue gradient, input gradient, "
+                 "epilogue gradient, weight gradient, input gradient, epilogue gradient, "
+                 "weight gradient");
+    check_slices("conv: {out: 4, kernel: 1, name: x}, slice: {channels: [0, 2]}, conv: {out: 3, "
+                 "kernel: 1}, slice: {from: x, channels: [1, 4]}, add: {with: conv2}, flatten, "
+                 "linear: {out: 10}",
+                 "loss, weight gradient, input gradient, epilogue gradient, input gradient, "
+                 "copy gradient, epilogue gradient, weight gradient, input gradient, "
+                 "copy gradient, epilogue gradient, weight gradient");
 }
 
 static void test_inference(void **state) {
@@ -372,11 +445,11 @@ static void test_text(void **state) {
     (void)state;
     static const char *const lines[] = {
         "24 operations in 5 supersteps\n",
-        "superstep  phase     operation          layers    shapes         writes\n",
+        "superstep  phase     operation          layers    shapes         cut  writes\n",
         "        0  load      load                         3x8x8\n",
         "      0|1  forward   norm               bn1\n",
         "        1  forward   epilogue           bn1 relu  4x8x8 > 4x8x8\n",
-        "        2  forward   loss               fc1       10             2992+16\n"};
+        "        2  forward   loss               fc1       10                  2992+16\n"};
     planned p;
     text out;
     text_init(&out);
@@ -390,18 +463,14 @@ static void test_text(void **state) {
 }
 
 int main(void) {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain),
-                                              cmocka_unit_test(test_batch_norm),
-                                              cmocka_unit_test(test_residual),
-                                              cmocka_unit_test(test_recomputation),
-                                              cmocka_unit_test(test_inference),
-                                              cmocka_unit_test(test_stage),
-                                              cmocka_unit_test(test_replica),
-                                              cmocka_unit_test(test_frozen),
-                                              cmocka_unit_test(test_fused),
-                                              cmocka_unit_test(test_lifetimes),
-                                              cmocka_unit_test(test_lifetimes_in_place),
-                                              cmocka_unit_test(test_arena),
-                                              cmocka_unit_test(test_text)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),     cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_residual),  cmocka_unit_test(test_recomputation),
+        cmocka_unit_test(test_concat),    cmocka_unit_test(test_concat_copied),
+        cmocka_unit_test(test_slices),    cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_stage),     cmocka_unit_test(test_replica),
+        cmocka_unit_test(test_frozen),    cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_lifetimes_in_place),
+        cmocka_unit_test(test_arena),     cmocka_unit_test(test_text)};
     return cmocka_run_group_tests_name("plans of steps", tests, NULL, NULL);
 }

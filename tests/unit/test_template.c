@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/template.h"
 
 static const char data[] =
@@ -30,15 +31,23 @@ static const char data[] =
 
 static const char names_data[] = "strategy: {ddp4: DistributedDataParallel}\n";
 
-static const char *find(void *context, const char *name, const char **place, error *err) {
-    (void)place;
-    if (strcmp(name, "main") == 0) return context;
+static const char *source_of(const char *given, const char *name) {
+    if (strcmp(name, "main") == 0) return given;
     if (strcmp(name, "one") == 0) return "<{{run.name}}>\n";
     if (strcmp(name, "file") == 0) return "{{define x}}\n[{{a}}]\n{{end}}\nfile\n";
     if (strcmp(name, "part") == 0) return "{{name}}{{if title?}} {{title}}{{end}}{{given}}\n";
     if (strcmp(name, "section") == 0) return "# A\n\n```\n# b\n```\n";
+    if (strcmp(name, "twice") == 0)
+        return "{{if title}}{{use \"twice\"}}{{use \"twice\"}}{{end}}\n";
     if (strcmp(name, "self") == 0) return "{{use \"self\"}}\n";
     if (strcmp(name, "outer names") == 0) return "{{if title}}{{outer?}}{{end}}\n";
+    return NULL;
+}
+
+static char *find(void *context, const char *name, char **place, error *err) {
+    const char *source = source_of(context, name);
+    (void)place;
+    if (source) return memory_string(source);
     (void)error_set(err, STATUS_INPUT, "there is no template '%s'", name);
     return NULL;
 }
@@ -56,9 +65,14 @@ static status render(const char *source, text *out, error *err) {
     assert_int_equal(yaml_read_text(data, strlen(data), "data", &root, NULL), STATUS_OK);
     assert_int_equal(yaml_read_text(names_data, strlen(names_data), "names", &names, NULL),
                      STATUS_OK);
-    const template_host host = {
-        .find = find, .member = member, .names = names, .context = (void *)(uintptr_t)source};
+    template_cache cache = {0};
+    const template_host host = {.cache = &cache,
+                                .find = find,
+                                .member = member,
+                                .names = names,
+                                .context = (void *)(uintptr_t)source};
     const status rc = template_render(&host, "main", root, out, err);
+    template_cache_release(&cache);
     yaml_free(root);
     yaml_free(names);
     return rc;
@@ -221,6 +235,39 @@ static void damaged_templates(void **state) {
         }
 }
 
+// "BEFORE PIECE PIECE PIECE … AFTER" is refused.
+static void many_are_refused(const char *before, const char *piece, size_t count, const char *after,
+                             const char *expected) {
+    text source = {0};
+    text_append(&source, before);
+    for (size_t i = 0; i < count; i++) text_append(&source, piece);
+    text_append(&source, after);
+    is_refused(text_string(&source), expected);
+    text_release(&source);
+}
+
+// A stranger's template ends soon, in little memory, and without a deep stack.
+static void hostile_templates(void **state) {
+    (void)state;
+    static const char ends[] =
+        "{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}"
+        "{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}";
+    many_are_refused("", "{{each r in runs}}", 20, ends, "too many steps: more than '4 million'");
+    many_are_refused("", "{{each r in runs if r.busy or title}}", 20, ends, "too many steps");
+    many_are_refused("", "{{use \"twice\"}}", 2, "", "use each other without an end");
+    many_are_refused("{{let a = title}}", "{{let a = a + a}}", 30, "", "too much text: more than");
+    many_are_refused("{{let a = title}}", "{{let a = a + a}}", 20,
+                     "{{each r in runs}}{{each s in runs}}{{a}}{{end}}{{end}}", "too much text");
+    many_are_refused("", "{{if title}}", 65, "", "too many blocks in each other");
+    many_are_refused("{{if 0}}", "{{elif 0}}", 65, "", "too many blocks in each other");
+    many_are_refused("{{1", " + 1", 257, "}}", "too long an expression");
+    many_are_refused("{{title", "?.a", 257, "}}", "too long an expression");
+    many_are_refused("{{ratio", " | abs", 257, "}}", "too long an expression");
+    many_are_refused("{{", "(", 65, "}}", "too many levels");
+    many_are_refused("{{", "-", 65, "1}}", "too many levels");
+    many_are_refused("{{", "not ", 100000, "1}}", "too many levels");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values),
@@ -232,6 +279,7 @@ int main(void) {
         cmocka_unit_test(lines),
         cmocka_unit_test(mistakes),
         cmocka_unit_test(damaged_templates),
+        cmocka_unit_test(hostile_templates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

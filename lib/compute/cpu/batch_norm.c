@@ -64,13 +64,8 @@ enum {
     MAX_ROWS = 1024
 }; // groups of a shard, or shards, that fit on the stack; checked when the engine is opened
 
-typedef struct channel_part {
-    int first, end;
-} channel_part;
-
-static channel_part part_of(const norm_step *n) {
-    const int channels = n->u->layers.norm->out.channels, members = team_size(n->team);
-    return (channel_part){channels * n->member / members, channels * (n->member + 1) / members};
+static slice_range part_of(const norm_step *n) {
+    return slice_of((op_slice){n->member, team_size(n->team)}, n->u->layers->norm->out.channels);
 }
 
 static double positions(const unit *u) {
@@ -104,7 +99,7 @@ static bool exchange(const norm_step *n) {
     norm_state *norm = &n->e->norm;
     team_barrier(n->team);
     if (n->member == 0) {
-        const size_t bytes = 2 * (size_t)n->u->layers.norm->out.channels * sizeof(double);
+        const size_t bytes = 2 * (size_t)n->u->layers->norm->out.channels * sizeof(double);
         if (o->exchange)
             norm->failed =
                 o->exchange(o->exchange_context, norm->mine, bytes, norm->all, norm->failure);
@@ -116,11 +111,11 @@ static bool exchange(const norm_step *n) {
 }
 
 static double *own_row(const norm_step *n, int s) {
-    return n->e->norm.mine + (size_t)s * 2 * (size_t)n->u->layers.norm->out.channels;
+    return n->e->norm.mine + (size_t)s * 2 * (size_t)n->u->layers->norm->out.channels;
 }
 
 static rows all_rows(const norm_step *n, int c, const double *count) {
-    const size_t channels = (size_t)n->u->layers.norm->out.channels;
+    const size_t channels = (size_t)n->u->layers->norm->out.channels;
     return (rows){.a = n->e->norm.all + c,
                   .b = n->e->norm.all + channels + (size_t)c,
                   .stride = 2 * channels,
@@ -143,15 +138,15 @@ static void set_forward(const norm_step *n, int s, int c, moments m, double own_
     execution *e = n->e;
     const unit *u = n->u;
     const size_t at =
-        (size_t)s * e->placement.list.norm_channels + u->layers.norm_channel + (size_t)c;
-    const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->layers.norm->eps);
-    const float scale = e->parameters[u->layers.norm->weight + (size_t)c] * (float)inv_std;
+        (size_t)s * e->placement.list.norm_channels + u->layers->norm_channel + (size_t)c;
+    const double variance = m.m2 / m.count, inv_std = 1.0 / sqrt(variance + u->layers->norm->eps);
+    const float scale = e->parameters[u->layers->norm->weight + (size_t)c] * (float)inv_std;
     const float mean = (float)m.mean, rest = (float)(m.mean - (double)mean);
     e->norm.mean[at] = mean;
     e->norm.mean_rest[at] = rest;
     e->norm.inv_std[at] = (float)inv_std;
     e->norm.scale[at] = scale;
-    e->norm.shift[at] = fmaf(-rest, scale, e->parameters[u->layers.norm->bias + (size_t)c]);
+    e->norm.shift[at] = fmaf(-rest, scale, e->parameters[u->layers->norm->bias + (size_t)c]);
     // Weighted by the elements of this shard; a single element has no unbiased variance, so its
     // weight is 0.
     e->norm.weighted_mean[at] = (float)(m.mean * own_count);
@@ -162,14 +157,14 @@ bool batch_norm_forward(const norm_step *n) {
     const execution *e = n->e;
     const unit *u = n->u;
     const ownership *o = n->owners;
-    const channel_part part = part_of(n);
+    const slice_range part = part_of(n);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
     for (int s = o->run_first; s < o->run_end; s++) {
         int first;
         const int groups = groups_of(n, s, &first, count);
         for (int c = part.first; c < part.end; c++) {
-            const size_t at = (size_t)first * stride + u->layers.norm_channel + (size_t)c;
+            const size_t at = (size_t)first * stride + u->layers->norm_channel + (size_t)c;
             const rows r = {.a = e->norm.group_mean + at,
                             .b = e->norm.group_m2 + at,
                             .stride = stride,
@@ -180,7 +175,7 @@ bool batch_norm_forward(const norm_step *n) {
                 continue;
             }
             own_row(n, s)[c] = m.mean;
-            own_row(n, s)[u->layers.norm->out.channels + c] = m.m2;
+            own_row(n, s)[u->layers->norm->out.channels + c] = m.m2;
         }
     }
     if (is_sync(n)) {
@@ -207,9 +202,9 @@ static void set_backward(const norm_step *n, int s, int c, two_sums sum, double 
     execution *e = n->e;
     const unit *u = n->u;
     const size_t at =
-        (size_t)s * e->placement.list.norm_channels + u->layers.norm_channel + (size_t)c;
+        (size_t)s * e->placement.list.norm_channels + u->layers->norm_channel + (size_t)c;
     const double inv_std = (double)e->norm.inv_std[at], rest = (double)e->norm.mean_rest[at];
-    const double factor = (double)e->parameters[u->layers.norm->weight + (size_t)c] * inv_std;
+    const double factor = (double)e->parameters[u->layers->norm->weight + (size_t)c] * inv_std;
     const float from_dy = (float)factor, from_z = (float)(-factor * inv_std * (sum.b / count));
     e->norm.from_dy[at] = from_dy;
     e->norm.from_z[at] = from_z;
@@ -220,14 +215,14 @@ bool batch_norm_backward(const norm_step *n) {
     const execution *e = n->e;
     const unit *u = n->u;
     const ownership *o = n->owners;
-    const channel_part part = part_of(n);
+    const slice_range part = part_of(n);
     const size_t stride = e->placement.list.norm_channels;
     double count[MAX_ROWS];
     for (int s = o->run_first; s < o->run_end; s++) {
         int first;
         const int groups = groups_of(n, s, &first, count);
         for (int c = part.first; c < part.end; c++) {
-            const size_t at = (size_t)first * stride + u->layers.norm_channel + (size_t)c;
+            const size_t at = (size_t)first * stride + u->layers->norm_channel + (size_t)c;
             const rows r = {
                 .fa = e->norm.group_dy + at, .fb = e->norm.group_dy_xhat + at, .stride = stride};
             const two_sums sum = groups ? tree_sums(&r, 0, groups) : (two_sums){0, 0};
@@ -236,7 +231,7 @@ bool batch_norm_backward(const norm_step *n) {
                 continue;
             }
             own_row(n, s)[c] = sum.a;
-            own_row(n, s)[u->layers.norm->out.channels + c] = sum.b;
+            own_row(n, s)[u->layers->norm->out.channels + c] = sum.b;
         }
     }
     if (is_sync(n)) {
@@ -259,15 +254,15 @@ bool batch_norm_backward(const norm_step *n) {
 void batch_norm_inference(execution *e) {
     for (int i = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
-        if (!u->layers.norm) continue;
-        for (int c = 0; c < u->layers.norm->out.channels; c++) {
-            const size_t at = u->layers.norm_channel + (size_t)c;
-            const double variance = (double)e->buffers[u->layers.norm->variance + (size_t)c];
-            const float inv_std = (float)(1.0 / sqrt(variance + u->layers.norm->eps));
-            e->norm.run_scale[at] = e->parameters[u->layers.norm->weight + (size_t)c] * inv_std;
+        if (!u->layers->norm) continue;
+        for (int c = 0; c < u->layers->norm->out.channels; c++) {
+            const size_t at = u->layers->norm_channel + (size_t)c;
+            const double variance = (double)e->buffers[u->layers->norm->variance + (size_t)c];
+            const float inv_std = (float)(1.0 / sqrt(variance + u->layers->norm->eps));
+            e->norm.run_scale[at] = e->parameters[u->layers->norm->weight + (size_t)c] * inv_std;
             e->norm.run_shift[at] =
-                fmaf(-e->buffers[u->layers.norm->mean + (size_t)c], e->norm.run_scale[at],
-                     e->parameters[u->layers.norm->bias + (size_t)c]);
+                fmaf(-e->buffers[u->layers->norm->mean + (size_t)c], e->norm.run_scale[at],
+                     e->parameters[u->layers->norm->bias + (size_t)c]);
         }
     }
 }
@@ -278,22 +273,23 @@ static void follow(float *running, float statistic, double weight, double moment
             (float)((1.0 - momentum) * (double)*running + momentum * ((double)statistic / weight));
 }
 
-void batch_norm_update(const execution *e, const ownership *o, const float *reduced) {
+void batch_norm_update(const execution *e, const ownership *o, const float *reduced, op_slice s) {
     const float *statistics = reduced + e->program->parameters;
     for (int i = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
-        if (!u->layers.norm) continue;
+        if (!u->layers->norm) continue;
         double count[MAX_ROWS], elements = 0, with_variance = 0;
         const int shards = elements_of_all(o, u, count);
         for (int v = 0; v < shards; v++) elements += count[v];
         for (int v = 0; v < shards; v++)
             if ((e->options.sync_batch_norm ? elements : count[v]) >= 2) with_variance += count[v];
-        for (int c = 0; c < u->layers.norm->out.channels; c++) {
-            const size_t mean = u->layers.norm->mean + (size_t)c,
-                         variance = u->layers.norm->variance + (size_t)c;
-            follow(&e->buffers[mean], statistics[mean], elements, u->layers.norm->momentum);
+        const slice_range own = slice_of(s, u->layers->norm->out.channels);
+        for (int c = own.first; c < own.end; c++) {
+            const size_t mean = u->layers->norm->mean + (size_t)c,
+                         variance = u->layers->norm->variance + (size_t)c;
+            follow(&e->buffers[mean], statistics[mean], elements, u->layers->norm->momentum);
             follow(&e->buffers[variance], statistics[variance], with_variance,
-                   u->layers.norm->momentum);
+                   u->layers->norm->momentum);
         }
     }
 }

@@ -27,7 +27,7 @@ bool batch_norm_backward(const norm_step *n);
 
 // Computes scale and shift from the running statistics.
 void batch_norm_inference(execution *e);
-// Updates the running statistics after a step, from the reduced gradient buffer.
-void batch_norm_update(const execution *e, const ownership *o, const float *reduced);
+// Updates a part of the running statistics after a step, from the reduced gradient buffer.
+void batch_norm_update(const execution *e, const ownership *o, const float *reduced, op_slice s);
 
 #endif

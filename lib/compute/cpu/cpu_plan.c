@@ -12,7 +12,7 @@ static int chunk_of(const step_plan *p, const execution *e, const superstep *s) 
     for (int i = s->first; i < s->end; i++) {
         const operation *op = &p->operations[i];
         if (!is_winograd(e, op)) continue;
-        const int groups = winograd_groups(unit_of(e, op)->layers.anchor);
+        const int groups = winograd_groups(unit_of(e, op)->layers->anchor);
         if (groups > chunk) chunk = groups;
     }
     return chunk;
@@ -57,7 +57,7 @@ static void place_filters(cpu_plan *p, const execution *e) {
             if (!is_winograd(e, op)) continue;
             p->filters_at[k] = floats;
             floats +=
-                winograd_packed_floats(unit_of(e, op)->layers.anchor, op->kind == OP_ANCHOR_INPUT);
+                winograd_packed_floats(unit_of(e, op)->layers->anchor, op->kind == OP_ANCHOR_INPUT);
         }
         if (floats > p->filter_floats) p->filter_floats = floats;
     }

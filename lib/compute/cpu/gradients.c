@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compute/cpu/take.h"
+#include "compute/plan/slices.h"
 #include "compute/plan/units.h"
 
 // ---- Memory ----
@@ -93,17 +94,13 @@ void gradients_assign(gradients *g, const ownership *o) {
 
 // Each thread sums its slice of the terms.
 static void add_terms(gradients *g, const reduction_tree *tree, int member) {
-    const size_t n = g->floats, members = (size_t)g->threads;
-    const size_t lines = (n + GROUP - 1) / GROUP;
-    const size_t first = lines * (size_t)member / members * GROUP;
-    size_t end = lines * ((size_t)member + 1) / members * GROUP;
-    if (end > n) end = n;
+    const float_range own = slice_floats((op_slice){member, g->threads}, g->floats);
     for (int k = g->first, t = 0; k < g->end; k++) {
         const int last = tree->nodes[g->cover[k]].end, start = t;
         while (t < g->term_count && tree->nodes[g->terms_node[t]].end <= last) t++;
         reduction_tree_sum_part(tree, g->cover[k], g->terms_node + start,
-                                (const float *const *)g->terms + start, t - start, first,
-                                g->buffers[k] + first, end - first);
+                                (const float *const *)g->terms + start, t - start, own.first,
+                                g->buffers[k] + own.first, own.end - own.first);
     }
 }
 

@@ -41,10 +41,15 @@ typedef struct execution {
     run_part part; // of the step
 } execution;
 
-// The operand of an operation: one group, in the memory of a slot, on one thread.
+// The operand of an operation: one group, in the memory of a slot, on one thread; or a slice of it,
+// on one of the threads of a crew.
 typedef struct group_work {
     const execution *e;
     team_member *member;
+    team_member *mates; // of the crew, from its first one on
+    team *team;
+    crew crew;
+    op_slice slice;     // of the operation
     const group *group; // NULL: inference
     const group *next;  // this thread's next group; NULL: none
     int index;          // local number of the group
@@ -53,8 +58,13 @@ typedef struct group_work {
     float *memory;
     float *gradients; // of its leaf, or of the sum that the leaf is added to: then `accumulate`
     bool accumulate;
-    float *added, *values; // of the member's, its own part
+    float *added, *values; // of the member's, or the first mate's, its own part
 } group_work;
+
+// The member's slice of operations that are cut.
+static inline op_slice group_slice(const group_work *g) {
+    return (op_slice){(int)(g->member - g->mates), g->crew.size};
+}
 
 // The unit of an operation that has one.
 static inline const unit *unit_of(const execution *e, const operation *op) {

@@ -24,7 +24,7 @@
     ((lanes) == 4 ? &table_##set##_4 : (lanes) == 8 ? &table_##set##_8 : &table_##set##_16)
 
 TABLES(baseline)
-#if defined(__x86_64__)
+#if defined(KERNELS_OF_X86) // make/build.mk
 TABLES(v3)
 TABLES(v4)
 #endif
@@ -34,7 +34,7 @@ int kernels_lanes(int samples) {
 }
 
 const kernels *kernels_find(const char *isa, int lanes) {
-#if defined(__x86_64__)
+#if defined(KERNELS_OF_X86)
     __builtin_cpu_init();
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");

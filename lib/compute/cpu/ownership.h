@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // ownership.h - the groups of a step, the reduction tree above them, and which thread has which.
 //
-// A group is a leaf of the tree. The leaves of a thread are contiguous.
+// A group is a leaf of the tree. The leaves of a thread are contiguous. If the groups do not keep
+// all threads busy, neighbouring threads form *crews*: the first thread has the leaves, and all of
+// the crew run the operations on its groups, each a slice of every operation (plan/slices.h). Most
+// steps have a crew for each thread. Sums along the tree are the same however threads are divided.
 #ifndef LOCKSTEP_COMPUTE_CPU_OWNERSHIP_H
 #define LOCKSTEP_COMPUTE_CPU_OWNERSHIP_H
 
 #include "base/reduction_tree.h"
 #include "compute/backend.h"
+#include "compute/cpu/team.h"
 
 typedef struct group {
     int shard;   // local number
@@ -21,6 +25,8 @@ typedef struct leaf_range {
 
 typedef struct ownership {
     int shards, threads, capacity; // V; groups of this engine, at most
+    int workers;                   // threads that may share groups
+    bool spin;                     // they have a core each
     // Of all shards: samples and groups of each; first leaf of each, then the leaf count.
     int *counts, *shard_groups, *shard_leaves;
     int first_shard, end_shard; // this engine's
@@ -31,6 +37,7 @@ typedef struct ownership {
     int run_first, run_end; // the local shards being run
     leaf_range run;         // their leaves
     leaf_range *leaves;     // of each thread
+    crew *crews;            // likewise
     int stack, cover;       // most pending sums of a thread; most nodes of a cover
 } ownership;
 
@@ -46,6 +53,9 @@ status ownership_fit(ownership *o, const batch *b, bool *changed, error *err) MU
 void ownership_forget(ownership *o);
 // Distributes the leaves of local shards [first, end) over the threads.
 void ownership_assign(ownership *o, int first, int end);
+
+// Returns the number of crews that `threads` threads best form for so many groups.
+int ownership_crews(int groups, int threads);
 
 // Returns the most sums of a thread that wait at once, while it processes its leaves in order.
 int ownership_stack_needed(const ownership *o, int thread);

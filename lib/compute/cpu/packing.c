@@ -2,10 +2,10 @@
 #include "compute/cpu/packing.h"
 
 static void pack(const execution *e, const unit *u, bool transpose) {
-    const layer part = layer_part(u->layers.anchor);
-    const float *weight = e->parameters + u->layers.anchor->weight;
+    const layer part = layer_part(u->layers->anchor);
+    const float *weight = e->parameters + u->layers->anchor->weight;
     float *packed = e->packed + (transpose ? u->packed_transposed : u->packed);
-    for (int i = 0; i < layer_groups(u->layers.anchor); i++) {
+    for (int i = 0; i < layer_groups(u->layers->anchor); i++) {
         conv_pack(&part, weight, transpose ? u->block_transposed : u->block, transpose, packed);
         weight += layer_weights(&part);
         packed += transpose ? u->packed_transposed_part : u->packed_part;
@@ -15,11 +15,12 @@ static void pack(const execution *e, const unit *u, bool transpose) {
 // Without Winograd's algorithm: for the forward pass and, where it is needed, for the input
 // gradient.
 static void pack_all(const execution *e, int member) {
-    for (int i = member; i < e->placement.list.count; i += e->options.threads) {
+    const int members = e->options.threads;
+    for (int i = 0, copies = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
-        if (!u->layers.anchor || u->layers.anchor->kind != LAYER_CONV || u->winograd) continue;
-        pack(e, u, false);
-        if (u->packed_transposed) pack(e, u, true);
+        if (!u->layers->anchor || u->layers->anchor->kind != LAYER_CONV || u->winograd) continue;
+        if (copies++ % members == member) pack(e, u, false);
+        if (u->packed_transposed && copies++ % members == member) pack(e, u, true);
     }
 }
 
@@ -28,7 +29,7 @@ void packing_transform(const execution *e, const cpu_plan *p, int first, int end
     for (int i = first; i < end; i++) {
         const operation *op = &p->steps.operations[i];
         if (!is_winograd(e, op)) continue;
-        const layer *l = unit_of(e, op)->layers.anchor;
+        const layer *l = unit_of(e, op)->layers->anchor;
         const bool transpose = op->kind == OP_ANCHOR_INPUT;
         const int blocks = winograd_packed_blocks(l, transpose);
         e->kernels->winograd_pack(l, e->parameters + l->weight, transpose,

@@ -5,6 +5,7 @@
 #include "compute/cpu/batch_norm.h"
 #include "compute/cpu/cpu_engine.h"
 #include "compute/cpu/packing.h"
+#include "compute/plan/slices.h"
 
 static void copy(float *to, const float *from, size_t n) {
     if (to && from) memcpy(to, from, n * sizeof *to);
@@ -65,11 +66,9 @@ static void update_body(void *argument, int member) {
     const gradients *g = &e->gradients;
     team_member *m = &e->members[member];
     member_mark(m, PHASE_WAIT);
-    const size_t n = g->own_end - g->own_first, members = (size_t)team_size(e->team);
-    const size_t lines = (n + GROUP - 1) / GROUP;
-    const size_t first = g->own_first + lines * (size_t)member / members * GROUP;
-    size_t end = g->own_first + lines * ((size_t)member + 1) / members * GROUP;
-    if (end > g->own_end) end = g->own_end;
+    const op_slice slice = {member, team_size(e->team)};
+    const float_range own = slice_floats(slice, g->own_end - g->own_first);
+    const size_t first = g->own_first + own.first, end = g->own_first + own.end;
     update_task t = {.kind = e->kind,
                      .numbers = update_numbers_of(r->rule, ownership_samples(&e->ownership)),
                      .parameters = x->parameters,
@@ -77,8 +76,8 @@ static void update_body(void *argument, int member) {
                      .state2 = e->state[1],
                      .gradient = g->reduced};
     update_part(r, &t, first, end);
-    m->digest = x->kernels->digest(x->parameters, first, end > first ? end - first : 0);
-    if (member == 0) batch_norm_update(x, &e->ownership, g->reduced);
+    m->digest = x->kernels->digest(x->parameters, first, end - first);
+    batch_norm_update(x, &e->ownership, g->reduced, slice);
     member_mark(m, PHASE_UPDATE);
     team_barrier(e->team);
     member_mark(m, PHASE_WAIT);

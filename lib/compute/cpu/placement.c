@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "compute/plan/lifetimes.h"
+#include "compute/plan/within.h"
 
 // ---- Units ----
 
@@ -17,43 +18,71 @@ static bool needs_border(const layer *l) {
     return l->kind == LAYER_CONV && !winograd_pays(l);
 }
 
-// Zero columns that the readers of a unit's y (or of the input) need around it.
-static int border_around(const unit_list *list, int of) {
-    int border = 0;
-    for (int i = of + 1; i < list->count; i++) {
+// Zero columns that the readers of each unit's y need around it; first, of the input.
+static int *borders_of_readers(const unit_list *list) {
+    int *borders = memory_new((size_t)list->count + 1, sizeof *borders);
+    for (int i = 0; i < list->count; i++) {
         const unit_layers *u = &list->units[i];
-        if (u->source.unit == of && u->anchor && needs_border(u->anchor))
-            border = max_int(border, u->anchor->pad_w);
+        if (!u->anchor || !needs_border(u->anchor)) continue;
+        int *border = &borders[u->source.unit + 1];
+        *border = max_int(*border, u->anchor->pad_w);
     }
-    return border;
+    return borders;
+}
+
+// Those around the values that lie within no other one: as wide as one within them needs.
+static int *borders_of_places(const unit_list *list) {
+    int *borders = borders_of_readers(list);
+    for (int i = 0; i < list->count; i++) {
+        int *border = &borders[units_place(list, i).unit + 1];
+        *border = max_int(*border, borders[i + 1]);
+    }
+    return borders;
+}
+
+// Is it a whole value, and no other one within it?
+static bool lies_alone(const unit_layers *u) {
+    return !u->moved && !u->joined && u->within.unit == UNIT_NONE;
 }
 
 // A single reader of a y may write to it, unless backward reads it: the ReLU of an epilogue with a
 // sum goes by its output.
 static bool works_in_place(const unit_list *list, int index) {
     const unit_layers *u = &list->units[index];
-    if (u->anchor || u->unfused || u->sum || u->source.unit == UNIT_INPUT) return false;
+    if (u->anchor || u->unfused || u->sum || u->moved || u->joined || u->source.unit == UNIT_INPUT)
+        return false;
     const unit_layers *source = &list->units[u->source.unit];
-    return units_readers(list, u->source.unit) == 1 && !(source->plus && source->relu);
+    return units_readers(list, u->source.unit) == 1 && lies_alone(source) &&
+           !(source->plus && source->relu);
 }
 
-// Not if that would take long, as with GELU, or save little, as with pooling.
+// Not if that would take long, as with most activations, or save little, as with pooling.
 static bool computes_again(const unit_list *list, int index) {
     const unit_layers *u = &list->units[index];
     if (list->norms == 0 || index + 1 == list->count || u->unfused || u->smooth || u->pool ||
-        u->plus)
+        u->plus || !lies_alone(u))
         return false;
     const unit_layers *next = &list->units[index + 1];
     return next->anchor && next->source.unit == index && units_readers(list, index) == 1 &&
-           border_around(list, index) == 0;
+           (next->anchor->pad_w == 0 || !needs_border(next->anchor));
+}
+
+static unit_options options_of(const unit_list *list, int index) {
+    const bool in_place = works_in_place(list, index);
+    return (unit_options){.in_place = in_place,
+                          .on_x = !in_place && unit_can_be_on_x(&list->units[index]),
+                          .again = computes_again(list, index),
+                          .activation_with_epilogue = true};
 }
 
 status placement_units(const program *p, const engine_options *o, unit_list *list, error *err) {
-    status rc = units_init(list, p, o->receives, engine_has_logits(o), err);
-    for (int i = 0; i < list->count; i++)
-        list->units[i].options = (unit_options){.in_place = works_in_place(list, i),
-                                                .again = computes_again(list, i),
-                                                .activation_with_epilogue = true};
+    const status rc = units_init(list, p, o->receives, engine_has_logits(o), err);
+    if (rc != STATUS_OK) return rc;
+    list->cut = true;
+    int *borders = borders_of_readers(list);
+    units_lie_within(list, borders);
+    free(borders);
+    for (int i = 0; i < list->count; i++) list->units[i].options = options_of(list, i);
     return rc;
 }
 
@@ -80,9 +109,9 @@ static size_t floats_of(const placement *p, shape s) {
 
 // Zero columns around dz that the input gradient of a convolution reads.
 static int border_of_gradient(const unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     int border = 0;
-    if (u->layers.first || !l || !needs_border(l)) return 0;
+    if (u->layers->first || !l || !needs_border(l)) return 0;
     for (int i = 0; i < l->stride_w; i++) {
         const conv_phase p = conv_phase_of(l->kernel_w, l->stride_w, l->pad_w, i, l->in.width);
         border = max_int(border, p.pad);
@@ -92,7 +121,9 @@ static int border_of_gradient(const unit *u) {
 }
 
 static place y_of(const placement *p, unit_source s) {
-    return s.unit == UNIT_INPUT ? p->input : p->units[s.unit].y;
+    return s.unit == UNIT_INPUT  ? p->input
+           : s.unit == UNIT_NONE ? (place){.in_thread = false}
+                                 : p->units[s.unit].y;
 }
 
 // A byte for each y.
@@ -106,6 +137,18 @@ static place place_at(const placement *p, shape size, size_t offset) {
     return (place){size, offset, row, (size_t)size.height * row, false};
 }
 
+// The place of a part of a value, of this shape: with the border of the whole.
+static place part_of(const placement *p, place whole, value_range at, shape size) {
+    const size_t positions = (size_t)whole.size.height * (size_t)whole.size.width;
+    const size_t offset = whole.offset + at.feature / positions * whole.plane +
+                          at.feature % positions * (size_t)p->lanes;
+    place part = place_at(p, size, offset);
+    if (size.height != whole.size.height || size.width != whole.size.width) return part;
+    part.row = whole.row;
+    part.plane = whole.plane;
+    return part;
+}
+
 static void take_place(const placement *p, arena *a, place *to, shape size, lifetime in_use) {
     *to = place_at(p, size, arena_take(a, floats_of(p, size), in_use));
 }
@@ -113,55 +156,75 @@ static void take_place(const placement *p, arena *a, place *to, shape size, life
 // Values with zeros around them come first: their memory is not shared.
 static void place_bordered(placement *p, int index) {
     unit *u = &p->units[index];
-    const unit_layers *l = &u->layers;
-    const int around_z = border_of_gradient(u), around_y = border_around(&p->list, index);
+    const unit_layers *l = u->layers;
+    const int around_z = border_of_gradient(u), around_y = p->borders[index + 1];
     if (around_z > 0) u->z = put(p, l->z, around_z);
-    if (around_y > 0) u->y = put(p, l->y, around_y);
+    if (around_y > 0 && l->within.unit == UNIT_NONE) u->y = put(p, l->y, around_y);
+}
+
+static bool has_z(const unit_layers *l) {
+    return !l->unfused && !l->moved && !l->joined && !unit_z_is_x(l);
 }
 
 static void place_values(const placement *p, int index, const lifetimes *t, arena *a) {
     unit *u = &p->units[index];
-    const unit_layers *l = &u->layers;
-    if (!l->unfused && !l->options.in_place && border_of_gradient(u) == 0)
+    const unit_layers *l = u->layers;
+    if (has_z(l) && border_of_gradient(u) == 0)
         take_place(p, a, &u->z, l->z, lifetime_of(t, index, VALUE_Z));
     if (l->options.again) {
         u->y = place_at(p, l->y, 0);
         u->y.in_thread = true;
-    } else if (!l->last && border_around(&p->list, index) == 0) {
+    } else if (!l->last && l->within.unit == UNIT_NONE && p->borders[index + 1] == 0) {
         take_place(p, a, &u->y, l->y, lifetime_of(t, index, VALUE_Y));
     }
 }
 
+static void place_within(const placement *p, int index) {
+    const value_range at = units_place(&p->list, index);
+    unit *u = &p->units[index];
+    if (at.unit == index) return;
+    u->y = part_of(p, at.unit == UNIT_INPUT ? p->input : p->units[at.unit].y, at, u->layers->y);
+}
+
 static void place_sources(placement *p, int index) {
     unit *u = &p->units[index];
-    u->x = y_of(p, u->layers.source);
-    if (unit_has_second(&u->layers)) u->second = y_of(p, u->layers.second);
-    if (u->layers.options.in_place) u->z = place_at(p, u->layers.z, u->x.offset);
-    if (!u->layers.last && needs_choices(&u->layers)) {
+    u->x = y_of(p, u->layers->source);
+    if (unit_has_second(u->layers)) u->second = y_of(p, u->layers->second);
+    if (unit_is_slice(u->layers)) u->x = part_of(p, u->x, u->layers->part, u->layers->y);
+    if (unit_z_is_x(u->layers)) u->z = part_of(p, u->x, (value_range){0, 0}, u->layers->z);
+    if (!u->layers->last && needs_choices(u->layers)) {
         u->choices = p->bytes;
-        p->bytes += shape_size(u->layers.y) * (size_t)p->lanes;
+        p->bytes += shape_size(u->layers->y) * (size_t)p->lanes;
     }
 }
 
 // ---- Gradients ----
 
 static place dy_of(const placement *p, unit_source s) {
-    return s.unit == UNIT_INPUT ? p->input_gradient : p->units[s.unit].dy;
+    return s.unit == UNIT_INPUT  ? p->input_gradient
+           : s.unit == UNIT_NONE ? (place){.in_thread = false}
+                                 : p->units[s.unit].dy;
 }
 
 static void place_gradients(const placement *p, const lifetimes *t, arena *a) {
     for (int i = p->list.count - 1; i >= 0; i--) {
         const lifetime in_use = lifetime_of(t, i, VALUE_DY);
         if (in_use.first < in_use.end)
-            take_place(p, a, &p->units[i].dy, p->units[i].layers.y, in_use);
+            take_place(p, a, &p->units[i].dy, p->units[i].layers->y, in_use);
+    }
+    for (int i = 0; i < p->list.count; i++) {
+        const value_range at = units_gradient_place(&p->list, i);
+        unit *u = &p->units[i];
+        const place whole = at.unit == UNIT_INPUT ? p->input_gradient : p->units[at.unit].dy;
+        if (at.unit != i && whole.size.channels > 0) u->dy = part_of(p, whole, at, u->layers->y);
     }
     for (int i = 0; i < p->list.count; i++) {
         unit *u = &p->units[i];
-        const unit_source source = u->layers.source;
-        if (u->layers.options.in_place)
-            p->units[source.unit].dy = place_at(p, p->units[source.unit].layers.y, u->z.offset);
+        const unit_source source = u->layers->source;
+        if (u->layers->options.in_place)
+            p->units[source.unit].dy = place_at(p, p->units[source.unit].layers->y, u->z.offset);
         u->dx = dy_of(p, source);
-        if (unit_has_second(&u->layers)) u->second_dx = dy_of(p, u->layers.second);
+        if (unit_has_second(u->layers)) u->second_dx = dy_of(p, u->layers->second);
     }
 }
 
@@ -175,8 +238,9 @@ static void place_by_lifetimes(placement *p, const program *prog, const engine_o
     (void)arena_take(&a, p->floats, (lifetime){0, plan.operation_count});
     for (int i = 0; i < p->list.count; i++) {
         place_values(p, i, &t, &a);
-        place_sources(p, i);
     }
+    for (int i = 0; i < p->list.count; i++) place_within(p, i);
+    for (int i = 0; i < p->list.count; i++) place_sources(p, i);
     place_gradients(p, &t, &a);
     p->floats = a.end;
     arena_release(&a);
@@ -197,7 +261,8 @@ static void take_scratch(placement *p, size_t floats) {
 }
 
 static void place_weights(placement *p, unit *u, const kernels *k) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
+    if (u->layers->unfused) take_scratch(p, layer_kept(u->layers->unfused) * (size_t)p->lanes);
     if (!l) return;
     u->winograd = winograd_pays(l);
     if (u->winograd) {
@@ -214,7 +279,7 @@ static void place_weights(placement *p, unit *u, const kernels *k) {
     u->block = k->conv_block_size(part.out.channels, l->out.width);
     u->packed_part = conv_packed_floats(&part, u->block, false);
     u->packed = take_packed(p, parts * u->packed_part);
-    if (u->layers.first) return;
+    if (u->layers->first) return;
     u->block_transposed =
         k->conv_block_size(part.in.channels, (l->in.width + l->stride_w - 1) / l->stride_w);
     u->packed_transposed_part = conv_packed_floats(&part, u->block_transposed, true);
@@ -228,8 +293,9 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
     if (rc != STATUS_OK) return rc;
     p->units = memory_new((size_t)p->list.count, sizeof *p->units);
     p->shares_slots = p->list.norms == 0 && !engine_runs_in_parts(o);
-    for (int i = 0; i < p->list.count; i++) p->units[i].layers = p->list.units[i];
-    p->input = put(p, prog->input, border_around(&p->list, UNIT_INPUT));
+    for (int i = 0; i < p->list.count; i++) p->units[i].layers = &p->list.units[i];
+    p->borders = borders_of_places(&p->list);
+    p->input = put(p, prog->input, p->borders[0]);
     if (o->receives) p->input_gradient = put(p, prog->input, 0);
     for (int i = 0; i < p->list.count; i++) {
         place_bordered(p, i);
@@ -244,18 +310,20 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
 }
 
 size_t placement_values(const placement *p, const unit *u) {
-    return u->layers.options.again ? (floats_of(p, u->layers.y) + GROUP - 1) / GROUP * GROUP + SLACK
-                                   : 0;
+    return u->layers->options.again
+               ? (floats_of(p, u->layers->y) + GROUP - 1) / GROUP * GROUP + SLACK
+               : 0;
 }
 
 size_t placement_added(const placement *p, const unit *u) {
-    const unit_source s = u->layers.source;
-    if (!s.gradient || !s.adds || (!u->layers.anchor && !u->layers.unfused)) return 0;
+    const unit_source s = u->layers->source;
+    if (!s.gradient || !s.adds || (!u->layers->anchor && !u->layers->unfused)) return 0;
     return (floats_of(p, u->dx.size) + GROUP - 1) / GROUP * GROUP;
 }
 
 void placement_release(placement *p) {
     units_release(&p->list);
     free(p->units);
+    free(p->borders);
     *p = (placement){0};
 }

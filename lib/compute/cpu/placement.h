@@ -28,7 +28,7 @@ typedef struct place {
 } place;
 
 typedef struct unit {
-    unit_layers layers;
+    const unit_layers *layers;
     place x, z, y, dy, dx;                      // x, dx: the y and dy of its source
     place second, second_dx;                    // sum: likewise, of its second source
     size_t choices;                             // max pool, dropout: offset in bytes after floats
@@ -40,8 +40,9 @@ typedef struct unit {
 
 typedef struct placement {
     unit_list list;
-    unit *units;                 // list.count of them
-    int lanes;                   // samples side by side in memory, as in the kernels
+    unit *units;  // list.count of them
+    int *borders; // zero columns around each y, if it lies by itself; first, the input
+    int lanes;    // samples side by side in memory, as in the kernels
     place input, input_gradient; // the gradient only if it is needed
     size_t floats, bytes;        // memory of a group: floats, then bytes for choices
     // A group is finished before the next one begins: all groups of a thread share one memory.

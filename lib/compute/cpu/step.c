@@ -15,12 +15,15 @@ static float *slot(const engine *e, size_t number) {
 }
 
 // Of a superstep, the parts that it writes.
-static void merge_top(const engine *e, float *const *stack, const superstep *s, int top) {
+static void merge_top(const engine *e, float *const *stack, const superstep *s, int top,
+                      op_slice own) {
     const step_plan *p = &e->training.steps;
     const operation *first = &p->operations[s->first], *last = &p->operations[s->end - 1];
     for (int i = first->first_range; i < last->end_range; i++) {
         const gradient_range r = p->ranges[i];
-        e->execution.kernels->add(stack[top - 1] + r.first, stack[top] + r.first, r.count);
+        const size_t at = r.first + slice_floats(own, r.count).first;
+        const size_t end = r.first + slice_floats(own, r.count).end;
+        e->execution.kernels->add(stack[top - 1] + at, stack[top] + at, end - at);
     }
 }
 
@@ -28,23 +31,29 @@ static group_work work_of(const engine *e, int member, int leaf) {
     const execution *x = &e->execution;
     const int index = leaf - e->ownership.first_leaf;
     const group *g = &e->ownership.groups[index];
+    const crew c = e->ownership.crews[member];
     return (group_work){.e = x,
                         .member = &e->members[member],
+                        .mates = &e->members[c.first],
+                        .team = e->team,
+                        .crew = c,
+                        .slice = SLICE_WHOLE,
                         .group = g,
-                        .next = leaf + 1 < e->ownership.leaves[member].end ? g + 1 : NULL,
+                        .next = leaf + 1 < e->ownership.leaves[c.first].end ? g + 1 : NULL,
                         .index = index,
                         .samples = g->samples,
                         .pixels = x->batch->pixels + g->first,
-                        .memory = slot(e, (size_t)(x->placement.shares_slots ? member : index))};
+                        .memory = slot(e, (size_t)(x->placement.shares_slots ? c.first : index))};
 }
 
 // A chunk ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
 static void run_superstep(const engine *e, int member, int number) {
-    team_member *m = &e->members[member];
-    const leaf_range own = e->ownership.leaves[member];
+    const crew c = e->ownership.crews[member];
+    team_member *m = &e->members[member], *lead = &e->members[c.first];
+    const leaf_range own = e->ownership.leaves[c.first];
     const superstep *s = &e->training.steps.supersteps[number];
     const superstep_needs *needs = &e->training.needs[number];
-    float *const *stack = e->gradients.stacks[member];
+    float *const *stack = e->gradients.stacks[c.first];
     group_work chunk[CHUNK];
     int top = -1, count = 0;
     for (int leaf = own.first; leaf < own.end; leaf++) {
@@ -54,14 +63,16 @@ static void run_superstep(const engine *e, int member, int number) {
         *w = work_of(e, member, leaf);
         w->gradients = stack[top];
         w->accumulate = merges > 0; // the first merge happens inside the kernels
-        w->added = m->added + (size_t)count * needs->added;
-        w->values = m->values + (size_t)count * needs->values;
+        w->added = lead->added + (size_t)count * needs->added;
+        w->values = lead->values + (size_t)count * needs->values;
         if (++count < needs->chunk && merges < 2 && w->next) continue;
         operations_run(chunk, count, &e->training, s->first, s->end);
         count = 0;
+        if (w->next || merges > 1) team_meet(e->team, c);
         if (merges < 2) continue; // nothing to add, so no time to account for
-        for (; merges > 1; merges--, top--) merge_top(e, stack, s, top);
+        for (; merges > 1; merges--, top--) merge_top(e, stack, s, top, group_slice(w));
         member_mark(m, PHASE_BACKWARD);
+        if (w->next) team_meet(e->team, c);
     }
 }
 
@@ -204,12 +215,16 @@ static void infer_body(void *argument, int member) {
     const size_t threads = (size_t)team_size(e->team), lanes = (size_t)x->kernels->lanes;
     for (size_t first = (size_t)member * lanes; first < r->samples; first += threads * lanes) {
         const size_t left = r->samples - first;
-        const group_work work = {.e = x,
-                                 .member = m,
-                                 .samples = (int)(left < lanes ? left : lanes),
-                                 .pixels = r->pixels + first,
-                                 .memory = slot(e, (size_t)member),
-                                 .values = m->values};
+        group_work work = {.e = x,
+                           .member = m,
+                           .mates = m,
+                           .team = e->team,
+                           .crew = {member, 1, false},
+                           .slice = SLICE_WHOLE,
+                           .samples = (int)(left < lanes ? left : lanes),
+                           .pixels = r->pixels + first,
+                           .memory = slot(e, (size_t)member),
+                           .values = m->values};
         operations_run(&work, 1, &e->inference, s->first, s->end);
         store_logits(&work, &x->placement.units[x->placement.list.count - 1],
                      r->logits + first * (size_t)x->program->classes);

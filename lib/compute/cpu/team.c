@@ -22,17 +22,21 @@ typedef struct member {
     pthread_t thread;
 } member;
 
+// The last member to arrive resets `arrived` and starts the next generation. Both are on separate
+// cache lines.
+typedef struct barrier {
+    _Alignas(64) atomic_int arrived;
+    _Alignas(64) atomic_uint generation;
+    atomic_int sleepers;
+} barrier;
+
 struct team {
     int size, started;
     bool spin, quit;
     void (*body)(void *, int);
     void *argument;
     member *members;
-    // A barrier: the last member to arrive resets `arrived` and starts the next generation. Both
-    // are on separate cache lines.
-    _Alignas(64) atomic_int arrived;
-    _Alignas(64) atomic_uint generation;
-    atomic_int sleepers;
+    barrier all, *of_crews; // of the crew whose first member has this number
 };
 
 static void relax(void) {
@@ -45,23 +49,30 @@ static void sleep_while(atomic_uint *word, unsigned value) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-void team_barrier(team *t) {
-    if (t->size == 1) return;
-    const unsigned generation = atomic_load(&t->generation);
-    if (atomic_fetch_add(&t->arrived, 1) == t->size - 1) {
-        atomic_store(&t->arrived, 0);
-        atomic_store(&t->generation, generation + 1);
-        if (atomic_load(&t->sleepers) > 0)
-            syscall(SYS_futex, &t->generation, FUTEX_WAKE_PRIVATE, t->size, NULL, NULL, 0);
+static void meet(barrier *b, int size, bool spin) {
+    const unsigned generation = atomic_load(&b->generation);
+    if (atomic_fetch_add(&b->arrived, 1) == size - 1) {
+        atomic_store(&b->arrived, 0);
+        atomic_store(&b->generation, generation + 1);
+        if (atomic_load(&b->sleepers) > 0)
+            syscall(SYS_futex, &b->generation, FUTEX_WAKE_PRIVATE, size, NULL, NULL, 0);
         return;
     }
-    for (int i = 0; t->spin && i < SPINS; i++) {
-        if (atomic_load_explicit(&t->generation, memory_order_acquire) != generation) return;
+    for (int i = 0; spin && i < SPINS; i++) {
+        if (atomic_load_explicit(&b->generation, memory_order_acquire) != generation) return;
         relax();
     }
-    atomic_fetch_add(&t->sleepers, 1);
-    while (atomic_load(&t->generation) == generation) sleep_while(&t->generation, generation);
-    atomic_fetch_sub(&t->sleepers, 1);
+    atomic_fetch_add(&b->sleepers, 1);
+    while (atomic_load(&b->generation) == generation) sleep_while(&b->generation, generation);
+    atomic_fetch_sub(&b->sleepers, 1);
+}
+
+void team_barrier(team *t) {
+    if (t->size > 1) meet(&t->all, t->size, t->spin);
+}
+
+void team_meet(team *t, crew c) {
+    if (c.size > 1) meet(&t->of_crews[c.first], c.size, c.spin);
 }
 
 static void *serve(void *argument) {
@@ -88,6 +99,7 @@ status team_new(int size, bool spin, team **out, error *err) {
     t->size = size;
     t->spin = spin;
     t->members = memory_new((size_t)size, sizeof *t->members);
+    t->of_crews = memory_new_aligned((size_t)size, sizeof *t->of_crews);
     // Only the main thread handles signals.
     sigset_t all, before;
     sigfillset(&all);
@@ -119,6 +131,7 @@ void team_free(team *t) {
     team_barrier(t);
     for (int i = 1; i < t->started; i++) pthread_join(t->members[i].thread, NULL);
     free(t->members);
+    free(t->of_crews);
     free(t);
 }
 

@@ -22,6 +22,15 @@ void team_run(team *t, void (*body)(void *argument, int member), void *argument)
 // Called inside a body. Returns when all members have called it.
 void team_barrier(team *t);
 
+// Neighbours of a team, which meet apart from the others. Different crews have no common member.
+typedef struct crew {
+    int first, size;
+    bool spin;
+} crew;
+
+// Likewise, when all members of the crew, which is the caller's, have called it.
+void team_meet(team *t, crew c);
+
 int team_size(const team *t);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "compute/plan/within.h"
 
 // ---- Values that operations touch ----
 
@@ -16,6 +17,7 @@ static const int touched[OPERATION_KINDS] = {
     [OP_MOMENTS] = Z,
     [OP_EPILOGUE] = Z | SECOND | Y,
     [OP_UNFUSED] = X | SECOND | Y,
+    [OP_COPY] = X | Y,
     [OP_SEND] = Z | Y,
     [OP_LOSS] = Z,
     [OP_RECEIVE_GRADIENT] = Z | DY,
@@ -27,17 +29,20 @@ static const int touched[OPERATION_KINDS] = {
     [OP_ANCHOR_WEIGHTS] = X | Z,
     [OP_ANCHOR_INPUT] = Z | DX | DSECOND,
     [OP_UNFUSED_BACKWARD] = X | SECOND | Y | DY | DX | DSECOND,
+    [OP_COPY_GRADIENT] = DY | DX,
     [OP_ADD_GRADIENT] = DX | DSECOND,
     [OP_SEND_GRADIENT] = DX,
 };
 
-// The value that a unit's z is; and the gradient of its y.
+// The value that a unit's z is; the gradient of its y; and what they lie within.
 static lifetime *find(const lifetimes *l, int unit, value_kind kind) {
     const unit_list *units = l->plan->units;
-    if (kind == VALUE_Z && units->units[unit].options.in_place)
+    if (kind == VALUE_Z && unit_z_is_x(&units->units[unit]))
         return find(l, units->units[unit].source.unit, VALUE_Y);
+    if (kind == VALUE_DY) unit = units_gradient_place(units, unit).unit;
     for (int i = unit + 1; kind == VALUE_DY && i < units->count; i++)
         if (units->units[i].source.unit == unit && units->units[i].options.in_place) kind = VALUE_Y;
+    if (kind == VALUE_Y) unit = units_place(units, unit).unit;
     return &l->values[(unit + 1) * VALUE_KINDS + (int)kind];
 }
 
@@ -55,8 +60,9 @@ static void touch_operands(const lifetimes *l, int i, bool aside) {
     const int x = u ? u->source.unit : UNIT_INPUT;
     const bool with_y = op->kind == OP_ANCHOR && (u->options.epilogue_with_anchor ||
                                                   u->options.inference_epilogue_with_anchor);
+    const bool with_dy = op->kind == OP_ANCHOR_INPUT && u->options.on_x;
     const int outputs = u && u->last ? Y | DY : 0; // the logits are a z
-    const int what = (touched[op->kind] | (with_y ? Y : 0)) & ~outputs;
+    const int what = (touched[op->kind] | (with_y ? Y : 0) | (with_dy ? DY : 0)) & ~outputs;
     if (what & X) touch(l, x, VALUE_Y, i, end);
     if (what & DX) touch(l, x, VALUE_DY, i, end);
     if (!u) return;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "compute/plan/within.h"
 
 // The values of a unit (units.h); gradients have the same shapes.
 typedef enum unit_value { NO_VALUE, VALUE_X, VALUE_Z, VALUE_Y } unit_value;
@@ -14,6 +15,7 @@ static const unit_value values[OPERATION_KINDS][2] = {
     [OP_MOMENTS] = {VALUE_Z},
     [OP_EPILOGUE] = {VALUE_Z, VALUE_Y},
     [OP_UNFUSED] = {VALUE_X, VALUE_Y},
+    [OP_COPY] = {VALUE_X, VALUE_Y},
     [OP_SEND] = {VALUE_Y},
     [OP_LOSS] = {VALUE_Z},
     [OP_RECEIVE_GRADIENT] = {VALUE_Y},
@@ -25,6 +27,7 @@ static const unit_value values[OPERATION_KINDS][2] = {
     [OP_ANCHOR_WEIGHTS] = {VALUE_Z},
     [OP_ANCHOR_INPUT] = {VALUE_Z, VALUE_X},
     [OP_UNFUSED_BACKWARD] = {VALUE_Y, VALUE_X},
+    [OP_COPY_GRADIENT] = {VALUE_Y, VALUE_X},
     [OP_ADD_GRADIENT] = {VALUE_X},
 };
 
@@ -64,6 +67,21 @@ static void put_anchor(const unit_layers *u, text *out) {
     if (u->scale) put_word(out, u->scale->name);
 }
 
+// A slice, or an input of a concat with its channels there.
+static void put_moved(const step_plan *plan, const unit_layers *u, text *out) {
+    const program *p = plan->program;
+    const int number = (int)(u->moved - p->layers);
+    put_word(out, u->moved->name);
+    if (layer_traits_of(u->moved)->role != ROLE_CONCAT) return;
+    const int first_input = u->part.unit - layer_inputs(u->moved);
+    const int input = (int)(u - plan->units->units) - first_input;
+    const int from = layer_input_source(p, number, input);
+    const size_t positions = (size_t)u->x.height * (size_t)u->x.width;
+    const size_t channel = u->part.feature / positions;
+    text_format(out, " %zu-%zu: %s", channel, channel + (size_t)u->x.channels - 1,
+                from < 0 ? "input" : p->layers[from].name);
+}
+
 // An anchor with the operations that are part of it.
 static void put_anchor_forward(const unit_layers *u, text *out) {
     put_anchor(u, out);
@@ -80,11 +98,17 @@ static void put_anchor_input(const step_plan *plan, const unit_layers *u, text *
     if (x && x->options.sums_with_reader) text_format(out, ", sums of %s", x->norm->name);
 }
 
+static void put_loss(const step_plan *plan, const unit_layers *u, text *out) {
+    const program *p = plan->program;
+    put_anchor(u, out);
+    if (program_logits(p) < p->count - 1) put_word(out, p->layers[p->count - 1].name);
+}
+
 static void put_layers(const step_plan *plan, const unit_layers *u, operation_kind kind,
                        text *out) {
     switch (kind) {
     case OP_ANCHOR: put_anchor_forward(u, out); break;
-    case OP_LOSS:
+    case OP_LOSS: put_loss(plan, u, out); break;
     case OP_ANCHOR_WEIGHTS: put_anchor(u, out); break;
     case OP_ANCHOR_INPUT: put_anchor_input(plan, u, out); break;
     case OP_MOMENTS:
@@ -100,6 +124,8 @@ static void put_layers(const step_plan *plan, const unit_layers *u, operation_ki
     case OP_EPILOGUE_BACKWARD: put_epilogue(u, out); break;
     case OP_UNFUSED:
     case OP_UNFUSED_BACKWARD: put_word(out, u->unfused->name); break;
+    case OP_COPY:
+    case OP_COPY_GRADIENT: put_moved(plan, u, out); break;
     case OP_ADD_GRADIENT: put_word(out, (u->anchor ? u->anchor : u->unfused)->name); break;
     case OP_LOAD:
     case OP_RECEIVE:
@@ -112,7 +138,7 @@ static void put_layers(const step_plan *plan, const unit_layers *u, operation_ki
 
 // ---- Lines ----
 
-enum { SUPERSTEP, PHASE, OPERATION, LAYERS, SHAPES, GRADIENTS, COLUMNS };
+enum { SUPERSTEP, PHASE, OPERATION, LAYERS, SHAPES, CUT, GRADIENTS, COLUMNS };
 
 typedef struct row {
     text words[COLUMNS];
@@ -128,7 +154,8 @@ static void put_ranges(const step_plan *plan, const operation *op, text *out) {
 static row titles(void) {
     static const char *const words[COLUMNS] = {
         [SUPERSTEP] = "superstep", [PHASE] = "phase",   [OPERATION] = "operation",
-        [LAYERS] = "layers",       [SHAPES] = "shapes", [GRADIENTS] = "writes"};
+        [LAYERS] = "layers",       [SHAPES] = "shapes", [CUT] = "cut",
+        [GRADIENTS] = "writes"};
     row r = {0};
     for (int i = 0; i < COLUMNS; i++) text_append(&r.words[i], words[i]);
     return r;
@@ -145,6 +172,7 @@ static row row_of(const step_plan *plan, int superstep_number, const operation *
     if (u) put_layers(plan, u, op->kind, &r.words[LAYERS]);
     if (u) put_shapes(u, op->kind, &r.words[SHAPES]);
     if (op->kind == OP_LOAD) put_shape(plan->program->input, &r.words[SHAPES]);
+    if (op->cut != CUT_NOT) text_append(&r.words[CUT], op->cut == CUT_AREAS ? "areas" : "channels");
     put_ranges(plan, op, &r.words[GRADIENTS]);
     return r;
 }
@@ -168,6 +196,21 @@ static void put_table(row *rows, int count, text *out) {
     }
 }
 
+// What needs no OP_COPY.
+static void put_in_place(const step_plan *plan, text *out) {
+    bool any = false;
+    for (int i = 0; i < plan->units->count; i++) {
+        const unit_layers *u = &plan->units->units[i];
+        if (!u->moved || !units_stays(plan->units, i)) continue;
+        text line = {0};
+        put_moved(plan, u, &line);
+        text_format(out, "%s%s%s\n", any ? "" : "\nin place, not copied:\n", text_string(&line),
+                    units_gradient_stays(plan->units, i) ? ", and its gradient" : "");
+        any = true;
+        text_release(&line);
+    }
+}
+
 void plan_text(const step_plan *plan, text *out) {
     const program *p = plan->program;
     row *rows = memory_new((size_t)plan->operation_count + 1, sizeof *rows);
@@ -184,5 +227,6 @@ void plan_text(const step_plan *plan, text *out) {
             rows[count++] = row_of(plan, i, &plan->operations[k]);
     }
     put_table(rows, count, out);
+    put_in_place(plan, out);
     free(rows);
 }

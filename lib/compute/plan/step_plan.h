@@ -17,6 +17,7 @@
 #define LOCKSTEP_COMPUTE_PLAN_STEP_PLAN_H
 
 #include "compute/backend.h"
+#include "compute/plan/slices.h"
 #include "compute/plan/units.h"
 
 typedef enum operation_kind {
@@ -27,10 +28,11 @@ typedef enum operation_kind {
     OP_NORM,    // joins: those of the shard, and so scale and shift
     OP_EPILOGUE,
     OP_UNFUSED,
+    OP_COPY,                // x, of a slice or into a concat
     OP_SEND,                // activations or logits, to another engine
     OP_LOSS,                // and the gradient of the logits
     OP_RECEIVE_GRADIENT,    // of what was sent; and its losses, if they have been computed
-    OP_EPILOGUE_ACTIVATION, // dy through GELU or SiLU; of a sum, through its ReLU
+    OP_EPILOGUE_ACTIVATION, // dy through an activation but ReLU; of a sum, through its ReLU
     OP_EPILOGUE_SECOND,     // that dy, for the second operand of the sum
     OP_EPILOGUE_SUMS,       // batch norm: over dy; also the gradients of its scale and shift
     OP_STATISTICS,          // batch norm: what the running statistics follow
@@ -41,7 +43,8 @@ typedef enum operation_kind {
     OP_ANCHOR_WEIGHTS,
     OP_ANCHOR_INPUT,
     OP_UNFUSED_BACKWARD,
-    OP_ADD_GRADIENT, // dx of a later reader, to that of an earlier one
+    OP_COPY_GRADIENT, // dy of these, to dx
+    OP_ADD_GRADIENT,  // dx of a later reader, to that of an earlier one
     OP_SEND_GRADIENT,
     OPERATION_KINDS
 } operation_kind;
@@ -49,7 +52,8 @@ typedef enum operation_kind {
 typedef struct operation_traits {
     const char *name; // as printed
     phase phase;
-    bool joins; // it works on all groups of a shard at once, after what comes before it
+    bool joins;        // it works on all groups of a shard at once, after what comes before it
+    operation_cut cut; // if it is large; that of an unfused layer follows from the layer
 } operation_traits;
 
 extern const operation_traits operation_kind_traits[OPERATION_KINDS];
@@ -62,6 +66,7 @@ typedef struct operation {
     operation_kind kind;
     int unit;                   // its number; NO_UNIT: it belongs to none
     int first_range, end_range; // the parts of the gradient buffer that it writes
+    operation_cut cut;          // for threads that share a group, if the units are cut
 } operation;
 
 enum { NO_UNIT = -1 };

@@ -11,7 +11,8 @@ static layer_role role_of(const layer *l) {
 
 static bool is_epilogue_pool(const layer *l) {
     return role_of(l) == ROLE_POOL && l->kernel_h == 2 && l->kernel_w == 2 && l->stride_h == 2 &&
-           l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0;
+           l->stride_w == 2 && l->pad_h == 0 && l->pad_w == 0 &&
+           l->out.height == l->in.height / 2 && l->out.width == l->in.width / 2;
 }
 
 // A program being cut into units.
@@ -26,10 +27,9 @@ typedef struct cutting {
 } cutting;
 
 static void count_readers(const cutting *c) {
-    for (int i = 0; i < c->p->count; i++) {
-        c->readers[layer_source(c->p, i) + 1]++;
-        if (layer_has_second(&c->p->layers[i])) c->readers[layer_second_source(c->p, i) + 1]++;
-    }
+    for (int i = 0; i < c->p->count; i++)
+        for (int k = 0; k < layer_inputs(&c->p->layers[i]); k++)
+            c->readers[layer_input_source(c->p, i, k) + 1]++;
 }
 
 // Only this layer reads the output of the layer before it.
@@ -75,7 +75,8 @@ static bool take_sum(unit_layers *u, cutting *c) {
 
 static void take_logits_scale(unit_layers *u, cutting *c) {
     const layer *l = &c->p->layers[c->at];
-    if (!c->logits || c->at != c->p->count - 1 || role_of(l) != ROLE_SCALE || !continues_unit(c))
+    if (!c->logits || c->at != program_logits(c->p) || role_of(l) != ROLE_SCALE ||
+        !continues_unit(c))
         return;
     if (!u->anchor || has_epilogue(u)) return;
     u->scale = l;
@@ -102,17 +103,22 @@ static status take_unit(unit_layers *u, cutting *c, error *err) {
     u->x = l->in;
     switch (role_of(l)) {
     case ROLE_NONE:
+    case ROLE_CONCAT: // cut_concat
         return error_set(err, STATUS_USAGE, "cannot run layer '%s': no kernel for its kind yet",
                          l->name);
     case ROLE_ANCHOR: u->anchor = l; break;
     case ROLE_SUM: u->sum = true; break;
-    case ROLE_VIEW: u->x = l->out; break;
+    case ROLE_VIEW:
+        u->x = l->out;
+        u->flattens = true;
+        break;
     case ROLE_NORM:
     case ROLE_RELU: (void)take_epilogue_layer(u, l); break;
     case ROLE_SMOOTH:
     case ROLE_POOL:
     case ROLE_SCALE:
     case ROLE_UNFUSED: u->unfused = l; return check_window(l, err);
+    case ROLE_SLICE: u->moved = l; return STATUS_OK;
     }
     while (continues_unit(c) && (take_epilogue_layer(u, &c->p->layers[c->at]) || take_sum(u, c)))
         c->at++;
@@ -121,7 +127,8 @@ static status take_unit(unit_layers *u, cutting *c, error *err) {
 }
 
 static void find_shapes(unit_layers *u) {
-    u->z = u->unfused ? u->unfused->out : u->anchor ? u->anchor->out : u->x;
+    const layer *own = u->unfused ? u->unfused : u->moved ? u->moved : u->anchor;
+    u->z = own ? own->out : u->x;
     u->y = u->pool ? (shape){u->z.channels, u->z.height / 2, u->z.width / 2} : u->z;
 }
 
@@ -142,6 +149,40 @@ static status check_ends(const unit_list *l, bool logits, error *err) {
     return STATUS_OK;
 }
 
+static size_t positions(shape s) {
+    return (size_t)s.height * (size_t)s.width;
+}
+
+static unit_layers *new_unit(cutting *c) {
+    static const value_range none = {UNIT_NONE, 0};
+    unit_layers *u = &c->list->units[c->list->count++];
+    *u = (unit_layers){.source = {.unit = UNIT_NONE},
+                       .second = {.unit = UNIT_NONE},
+                       .part = none,
+                       .within = none,
+                       .gradient_within = none};
+    return u;
+}
+
+// A unit for each input, and one for the whole.
+static void cut_concat(cutting *c) {
+    const layer *l = &c->p->layers[c->at];
+    value_range part = {c->list->count + layer_inputs(l), 0};
+    for (int k = 0; k < layer_inputs(l); k++) {
+        const int source = layer_input_source(c->p, c->at, k);
+        unit_layers *u = new_unit(c);
+        u->moved = l;
+        u->source.unit = c->unit[source + 1];
+        u->x = u->z = u->y = program_value(c->p, source);
+        u->part = u->within = u->gradient_within = part;
+        part.feature += shape_size(u->x);
+    }
+    unit_layers *whole = new_unit(c);
+    whole->joined = l;
+    whole->x = whole->z = whole->y = l->out;
+    c->unit[++c->at] = part.unit;
+}
+
 static status cut(cutting *c, error *err) {
     const program *p = c->p;
     c->unit[0] = UNIT_INPUT;
@@ -151,14 +192,20 @@ static status cut(cutting *c, error *err) {
             c->unit[++c->at] = from;
             continue;
         }
-        unit_layers *u = &c->list->units[c->list->count];
+        if (role_of(&p->layers[first]) == ROLE_CONCAT) {
+            cut_concat(c);
+            continue;
+        }
+        const int number = c->list->count;
+        unit_layers *u = new_unit(c);
         const status rc = take_unit(u, c, err);
         if (rc != STATUS_OK) return rc;
         u->source.unit = from;
         if (layer_has_second(&p->layers[first]))
             u->second.unit = c->unit[layer_second_source(p, first) + 1];
-        c->unit[c->at] = c->list->count++;
+        c->unit[c->at] = number;
         find_shapes(u);
+        if (u->moved) u->part = (value_range){from, (size_t)u->moved->channel * positions(u->x)};
         number_norm(c->list, u);
     }
     return STATUS_OK;
@@ -169,6 +216,7 @@ static status cut(cutting *c, error *err) {
 static void find_gradients(const unit_list *l, bool receives, bool *written) {
     for (int i = l->count - 1; i >= 0; i--) {
         unit_layers *u = &l->units[i];
+        if (u->joined) continue;
         // The gradient reaches the second operand of an epilogue's sum first.
         unit_source *sources[] = {&u->source, &u->second, &u->source};
         for (int k = u->plus; k < 1 + u->plus + unit_has_second(u); k++) {
@@ -181,6 +229,13 @@ static void find_gradients(const unit_list *l, bool receives, bool *written) {
     }
 }
 
+static size_t most_units(const program *p) {
+    size_t most = (size_t)p->count;
+    for (int i = 0; i < p->count; i++)
+        if (role_of(&p->layers[i]) == ROLE_CONCAT) most += (size_t)layer_inputs(&p->layers[i]);
+    return most;
+}
+
 status units_init(unit_list *l, const program *p, bool receives, bool logits, error *err) {
     const size_t values = (size_t)p->count + 1;
     cutting c = {.p = p,
@@ -188,9 +243,10 @@ status units_init(unit_list *l, const program *p, bool receives, bool logits, er
                  .logits = logits,
                  .readers = memory_new(values, sizeof *c.readers),
                  .unit = memory_new(values, sizeof *c.unit)};
-    bool *written = memory_new(values, sizeof *written);
+    const size_t most = most_units(p);
+    bool *written = memory_new(most + 1, sizeof *written);
     status rc;
-    *l = (unit_list){.units = memory_new(values, sizeof *l->units)};
+    *l = (unit_list){.units = memory_new(most + 1, sizeof *l->units)};
     count_readers(&c);
     TRY(cut(&c, err));
     TRY(check_ends(l, logits, err));

@@ -24,6 +24,7 @@ typedef struct pass {
     double **value;    // [p->count + 1]: value[i + 1] is the output of layer i, value[0] the input
     double **gradient; // of them; NULL: not needed
     double **kept;     // [p->count]: training: of every set, one after another
+    uint32_t *leaders; // [samples]: training: the id of the first sample of each one's shard
 } pass;
 
 // ---- Sets: the samples that batch norm normalises together ----
@@ -52,6 +53,7 @@ static void pass_release(pass *s) {
     free(s->value);
     free(s->gradient);
     free(s->kept);
+    free(s->leaders);
 }
 
 static size_t kept_size(const pass *s, const layer *l) {
@@ -76,11 +78,19 @@ static double **new_values(const pass *s, error *err) {
     return values;
 }
 
+static uint32_t *new_leaders(const reference_batch *b, int samples) {
+    uint32_t *leaders = memory_new((size_t)samples, sizeof *leaders);
+    for (int v = 0, first = 0; b->ids && v < b->shards; first += b->count[v++])
+        for (int n = 0; n < b->count[v]; n++) leaders[first + n] = b->ids[first];
+    return leaders;
+}
+
 static status pass_init(pass *s, error *err) {
     const program *p = s->p;
     s->value = new_values(s, err);
     s->gradient = s->b ? new_values(s, err) : NULL;
     s->kept = memory_new((size_t)p->count, sizeof *s->kept);
+    s->leaders = s->b ? new_leaders(s->b, s->samples) : NULL;
     if (!s->value || !s->kept || (s->b && !s->gradient)) return STATUS_FAILED;
     for (int i = 0; i < p->count; i++) {
         s->kept[i] = memory_try_new(kept_size(s, &p->layers[i]), sizeof(double), err);
@@ -91,19 +101,44 @@ static status pass_init(pass *s, error *err) {
 
 // ---- Layers ----
 
+// Values of the second input of so many samples.
+static size_t second_size(const layer *l, int samples) {
+    return (size_t)samples * shape_size(layer_second_shape(l));
+}
+
+// Of a concat, the inputs are taken one at a time; of any other layer, once.
+static int input_count(const layer *l) {
+    return 1 + l->others;
+}
+
+static shape input_shape(const pass *s, int i, int input) {
+    const layer *l = &s->p->layers[i];
+    return l->others ? program_value(s->p, layer_input_source(s->p, i, input)) : l->in;
+}
+
+static int first_channel(const pass *s, int i, int input) {
+    int channel = s->p->layers[i].channel;
+    for (int k = 0; k < input; k++) channel += input_shape(s, i, k).channels;
+    return channel;
+}
+
 // Layer i on set v.
-static reference_task task_of(const pass *s, int i, int v) {
+static reference_task task_of(const pass *s, int i, int input, int v) {
     const layer *l = &s->p->layers[i];
     const sample_set set = set_at(s, v);
-    const size_t in = (size_t)set.first * shape_size(l->in);
+    const shape of_input = input_shape(s, i, input);
+    const size_t in = (size_t)set.first * shape_size(of_input);
     const size_t out = (size_t)set.first * shape_size(l->out);
     reference_task t = {.l = l,
                         .samples = set.samples,
-                        .x = s->value[layer_source(s->p, i) + 1] + in,
+                        .x = s->value[layer_input_source(s->p, i, input) + 1] + in,
+                        .channels = of_input.channels,
+                        .channel = first_channel(s, i, input),
                         .weight = s->parameters + l->weight,
                         .bias = layer_biases(l) ? s->parameters + l->bias : NULL,
                         .y = s->value[i + 1] + out};
-    if (layer_has_second(l)) t.second = s->value[layer_second_source(s->p, i) + 1] + in;
+    if (layer_has_second(l))
+        t.second = s->value[layer_second_source(s->p, i) + 1] + second_size(l, set.first);
     if (!s->b && layer_statistics(l)) {
         t.mean = s->buffers + l->mean;
         t.variance = s->buffers + l->variance;
@@ -112,6 +147,7 @@ static reference_task task_of(const pass *s, int i, int v) {
     t.kept = s->kept[i];
     for (int u = 0; u < v; u++) t.kept += reference_kept(l, set_at(s, u).samples);
     t.ids = s->b->ids ? s->b->ids + set.first : NULL;
+    t.leaders = s->leaders + set.first;
     t.epoch = s->b->epoch;
     t.seed = s->b->seed;
     t.dy = s->gradient[i + 1] + out;
@@ -120,10 +156,11 @@ static reference_task task_of(const pass *s, int i, int v) {
 
 static void pass_forward(const pass *s) {
     for (int i = 0; i < s->p->count; i++)
-        for (int v = 0; v < set_count(s); v++) {
-            const reference_task t = task_of(s, i, v);
-            reference_forward(&t);
-        }
+        for (int k = 0; k < input_count(&s->p->layers[i]); k++)
+            for (int v = 0; v < set_count(s); v++) {
+                const reference_task t = task_of(s, i, k, v);
+                reference_forward(&t);
+            }
 }
 
 // A set's part of the statistics: kept are its means and variances.
@@ -138,15 +175,17 @@ static void add_statistics(const reference_task *t, double *statistics) {
     }
 }
 
-// Writes the gradients of layer i's inputs to dx and dsecond, and adds to the gradient buffer.
-static void layer_backward(const pass *s, int i, double *dx, double *dsecond, double *gradients) {
+// Writes the gradients of layer i's input and second one to dx and dsecond, and adds to the
+// gradient buffer.
+static void layer_backward(const pass *s, int i, int input, double *dx, double *dsecond,
+                           double *gradients) {
     const layer *l = &s->p->layers[i];
     for (int v = 0; v < set_count(s); v++) {
-        reference_task t = task_of(s, i, v);
+        reference_task t = task_of(s, i, input, v);
         if (t.samples == 0) continue;
-        const size_t first = (size_t)set_at(s, v).first * shape_size(l->in);
+        const size_t first = (size_t)set_at(s, v).first * shape_size(input_shape(s, i, input));
         t.dx = dx + first;
-        t.dsecond = dsecond + first;
+        t.dsecond = dsecond + second_size(l, set_at(s, v).first);
         t.dweight = gradients + l->weight;
         t.dbias = layer_biases(l) ? gradients + l->bias : NULL;
         reference_backward(&t);
@@ -163,15 +202,15 @@ static void add_gradient(double *sum, const double *dx, size_t count) {
 // gradient[p->count] is that of the logits, the others are zero; `dx` and `dsecond` have room for
 // the largest.
 static void pass_backward(const pass *s, double *dx, double *dsecond, double *gradients) {
-    for (int i = s->p->count - 1; i >= 0; i--) {
-        const size_t size = (size_t)s->samples * shape_size(s->p->layers[i].in);
-        double *sum = s->gradient[layer_source(s->p, i) + 1];
-        layer_backward(s, i, dx, dsecond, gradients);
-        add_gradient(sum, dx, size);
-        if (!layer_has_second(&s->p->layers[i])) continue;
-        sum = s->gradient[layer_second_source(s->p, i) + 1];
-        add_gradient(sum, dsecond, size);
-    }
+    for (int i = s->p->count - 1; i >= 0; i--)
+        for (int k = input_count(&s->p->layers[i]) - 1; k >= 0; k--) {
+            const size_t size = (size_t)s->samples * shape_size(input_shape(s, i, k));
+            layer_backward(s, i, k, dx, dsecond, gradients);
+            add_gradient(s->gradient[layer_input_source(s->p, i, k) + 1], dx, size);
+            if (layer_has_second(&s->p->layers[i]))
+                add_gradient(s->gradient[layer_second_source(s->p, i) + 1], dsecond,
+                             second_size(&s->p->layers[i], s->samples));
+        }
 }
 
 static size_t largest_value(const pass *s) {

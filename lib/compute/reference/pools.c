@@ -12,19 +12,40 @@ static size_t plane(shape s) {
 // The input under one output element.
 typedef struct window {
     int top, left, bottom, right; // the part inside the input: rows top … bottom-1
+    int counted;                  // positions of a mean: those, and the padding if it counts
     size_t out;                   // element of the output plane
 } window;
 
+static int min(int a, int b) {
+    return a < b ? a : b;
+}
+
+// Window i of `out` along one axis begins at position ⌊i · in / out⌋, and ends before position
+// ⌈(i + 1) · in / out⌉.
+static window adaptive_window_at(const layer *l, int oy, int ox) {
+    const shape in = l->in, out = l->out;
+    window w = {.top = oy * in.height / out.height,
+                .left = ox * in.width / out.width,
+                .bottom = (oy * in.height + in.height + out.height - 1) / out.height,
+                .right = (ox * in.width + in.width + out.width - 1) / out.width,
+                .out = (size_t)oy * (size_t)out.width + (size_t)ox};
+    w.counted = (w.bottom - w.top) * (w.right - w.left);
+    return w;
+}
+
 static window window_at(const layer *l, int oy, int ox) {
+    if (l->kind == LAYER_ADAPTIVE_AVG_POOL) return adaptive_window_at(l, oy, ox);
     window w = {.top = oy * l->stride_h - l->pad_h,
                 .left = ox * l->stride_w - l->pad_w,
                 .out = (size_t)oy * (size_t)l->out.width + (size_t)ox};
-    w.bottom = w.top + l->kernel_h;
-    w.right = w.left + l->kernel_w;
-    if (w.bottom > l->in.height) w.bottom = l->in.height;
-    if (w.right > l->in.width) w.right = l->in.width;
+    w.bottom = min(w.top + l->kernel_h, l->in.height + l->pad_h);
+    w.right = min(w.left + l->kernel_w, l->in.width + l->pad_w);
+    w.counted = (w.bottom - w.top) * (w.right - w.left);
+    w.bottom = min(w.bottom, l->in.height);
+    w.right = min(w.right, l->in.width);
     if (w.top < 0) w.top = 0;
     if (w.left < 0) w.left = 0;
+    if (l->leaves_out_pad) w.counted = (w.bottom - w.top) * (w.right - w.left);
     return w;
 }
 
@@ -45,13 +66,13 @@ static double average(const layer *l, const double *x, window w) {
     for (int y = w.top; y < w.bottom; y++)
         for (int i = w.left; i < w.right; i++)
             sum += x[(size_t)y * (size_t)l->in.width + (size_t)i];
-    return sum / (l->kernel_h * l->kernel_w);
+    return sum / w.counted;
 }
 
 static void average_backward(const layer *l, double g, window w, double *dx) {
     for (int y = w.top; y < w.bottom; y++)
         for (int i = w.left; i < w.right; i++)
-            dx[(size_t)y * (size_t)l->in.width + (size_t)i] += g / (l->kernel_h * l->kernel_w);
+            dx[(size_t)y * (size_t)l->in.width + (size_t)i] += g / w.counted;
 }
 
 static void max_pool(const reference_task *t) {
@@ -116,5 +137,7 @@ static void avg_pool_backward(const reference_task *t) {
 // Of equal values in a window the first one in row-major order wins. Padding never wins.
 const reference_layer reference_max_pool = {.forward = max_pool, .backward = max_pool_backward};
 
-// Padding counts as zeros: every sum is divided by kernel_h · kernel_w.
+// Padding counts as zeros, unless it is left out. What a window has beyond it never counts.
 const reference_layer reference_avg_pool = {.forward = avg_pool, .backward = avg_pool_backward};
+const reference_layer reference_adaptive_avg_pool = {.forward = avg_pool,
+                                                     .backward = avg_pool_backward};

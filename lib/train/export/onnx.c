@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/protobuf.h"
 #include "compute/backend.h"
+#include "compute/pool_windows.h"
 
 // Fields and constants of onnx.proto.
 enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
@@ -14,8 +16,9 @@ enum { MODEL_METADATA = 14, PAIR_KEY = 1, PAIR_VALUE = 2 };
 enum { OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTRIBUTE = 5 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_INTS = 8 };
-enum { ATTRIBUTE_TYPE = 20, IS_FLOAT = 1, IS_INT = 2, IS_INTS = 7 };
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_STRING = 4 };
+enum { ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
+enum { IS_FLOAT = 1, IS_INT = 2, IS_STRING = 3, IS_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
 enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { SHAPE_DIMENSION = 1, DIMENSION_SIZE = 1, DIMENSION_NAME = 2 };
@@ -119,6 +122,14 @@ static void put_float(const node *n, const char *name, float value) {
     protobuf_end(n->t, attribute);
 }
 
+static void put_string(const node *n, const char *name, const char *value) {
+    const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
+    protobuf_string(n->t, ATTRIBUTE_NAME, name);
+    protobuf_string(n->t, ATTRIBUTE_STRING, value);
+    protobuf_integer(n->t, ATTRIBUTE_TYPE, IS_STRING);
+    protobuf_end(n->t, attribute);
+}
+
 static void put_ints(const node *n, const char *name, const int *values, int count) {
     const size_t attribute = protobuf_begin(n->t, NODE_ATTRIBUTE);
     protobuf_string(n->t, ATTRIBUTE_NAME, name);
@@ -131,9 +142,16 @@ static void end_node(const node *n) {
     protobuf_end(n->t, n->begun);
 }
 
+// Returns the positions of the last window beyond the padding, which ceil_mode adds.
+static int beyond(pool_axis a) {
+    const int positions = (a.out - 1) * a.stride + a.kernel - a.in - 2 * a.pad;
+    return positions > 0 ? positions : 0;
+}
+
 static void put_window(const node *n, const layer *l) {
     const int kernel[] = {l->kernel_h, l->kernel_w}, strides[] = {l->stride_h, l->stride_w};
-    const int pads[] = {l->pad_h, l->pad_w, l->pad_h, l->pad_w}; // begins, then ends
+    const int pads[] = {l->pad_h, l->pad_w, // begins, then ends
+                        l->pad_h + beyond(pool_rows(l)), l->pad_w + beyond(pool_columns(l))};
     put_ints(n, "kernel_shape", kernel, 2);
     put_ints(n, "strides", strides, 2);
     put_ints(n, "pads", pads, 4);
@@ -157,6 +175,16 @@ static void put_gelu(text *t, const layer *l, const char *in, const char *out) {
     put_simple(t, "Mul", l->name, step[3], HALF, out);
 }
 
+static void finish_alpha(const node *n, const layer *l) {
+    put_float(n, "alpha", (float)l->factor);
+}
+
+static void finish_hard_sigmoid(const node *n, const layer *l) {
+    (void)l;
+    put_float(n, "alpha", 1.0f / 6);
+    put_float(n, "beta", 0.5f);
+}
+
 static void put_silu(text *t, const layer *l, const char *in, const char *out) {
     char sigmoid[NAME_BYTES];
     snprintf(sigmoid, NAME_BYTES, "%s/sigmoid", l->name);
@@ -164,21 +192,108 @@ static void put_silu(text *t, const layer *l, const char *in, const char *out) {
     put_simple(t, "Mul", l->name, in, sigmoid, out);
 }
 
+static void put_scalar(text *t, const char *name, double value) {
+    const float single = (float)value;
+    put_tensor(t, name, NULL, 0, &single);
+}
+
+// The operator HardSwish is newer than OPSET.
+static void put_hard_swish(text *t, const layer *l, const char *in, const char *out) {
+    char gate[NAME_BYTES];
+    snprintf(gate, NAME_BYTES, "%s/gate", l->name);
+    const node n = begin_node(t, "HardSigmoid", gate, in, gate);
+    finish_hard_sigmoid(&n, l);
+    end_node(&n);
+    put_simple(t, "Mul", l->name, in, gate, out);
+}
+
+// The operator Mish is newer than OPSET.
+static void put_mish(text *t, const layer *l, const char *in, const char *out) {
+    char step[2][NAME_BYTES];
+    for (int k = 0; k < 2; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_simple(t, "Softplus", step[0], in, NULL, step[0]);
+    put_simple(t, "Tanh", step[1], step[0], NULL, step[1]);
+    put_simple(t, "Mul", l->name, in, step[1], out);
+}
+
+static void put_relu6(text *t, const layer *l, const char *in, const char *out) {
+    char low[NAME_BYTES], high[NAME_BYTES];
+    snprintf(low, NAME_BYTES, "%s/low", l->name);
+    snprintf(high, NAME_BYTES, "%s/high", l->name);
+    put_scalar(t, low, 0);
+    put_scalar(t, high, 6);
+    const node n = begin_node(t, "Clip", l->name, in, out);
+    protobuf_string(t, NODE_INPUT, low);
+    protobuf_string(t, NODE_INPUT, high);
+    end_node(&n);
+}
+
+// ONNX's operator has neither beta nor threshold.
+static void put_softplus(text *t, const layer *l, const char *in, const char *out) {
+    char step[4][NAME_BYTES], beta[NAME_BYTES], threshold[NAME_BYTES];
+    for (int k = 0; k < 4; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    snprintf(beta, NAME_BYTES, "%s/beta", l->name);
+    snprintf(threshold, NAME_BYTES, "%s/threshold", l->name);
+    put_scalar(t, beta, l->factor);
+    put_scalar(t, threshold, l->threshold);
+    put_simple(t, "Mul", step[0], in, beta, step[0]);
+    put_simple(t, "Softplus", step[1], step[0], NULL, step[1]);
+    put_simple(t, "Div", step[2], step[1], beta, step[2]);
+    put_simple(t, "Greater", step[3], step[0], threshold, step[3]);
+    const node n = begin_node(t, "Where", l->name, step[3], out);
+    protobuf_string(t, NODE_INPUT, in);
+    protobuf_string(t, NODE_INPUT, step[2]);
+    end_node(&n);
+}
+
 static void put_scale(text *t, const layer *l, const char *in, const char *out) {
-    const float factor = (float)l->factor;
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%s/factor", l->name);
-    put_tensor(t, name, NULL, 0, &factor);
+    put_scalar(t, name, l->factor);
     put_simple(t, "Mul", l->name, in, name, out);
+}
+
+// A list of numbers as an input.
+static void put_list(text *t, const char *name, const int64_t *values, int count) {
+    const int64_t dims[] = {count};
+    put_elements(t, name, dims, 1, ELEMENT_INT64, values, (size_t)count * sizeof *values);
+}
+
+static void put_slice(text *t, const layer *l, const char *in, const char *out) {
+    static const char *const names[] = {"first", "end", "axis"};
+    const int64_t values[] = {l->channel, l->channel + l->out.channels, 1};
+    char name[3][NAME_BYTES];
+    for (int k = 0; k < 3; k++) {
+        snprintf(name[k], NAME_BYTES, "%s/%s", l->name, names[k]);
+        put_list(t, name[k], &values[k], 1);
+    }
+    const node n = begin_node(t, "Slice", l->name, in, out);
+    for (int k = 0; k < 3; k++) protobuf_string(t, NODE_INPUT, name[k]);
+    end_node(&n);
 }
 
 // Adds a node that gives `in` the shape `dims`; 0 keeps a dimension.
 static void put_reshape(text *t, const char *name, const char *in, const int64_t *dims, int rank) {
-    const int64_t ranks[] = {rank};
     char shape_name[NAME_BYTES + 8];
     snprintf(shape_name, sizeof shape_name, "%s/shape", name);
-    put_elements(t, shape_name, ranks, 1, ELEMENT_INT64, dims, (size_t)rank * sizeof *dims);
+    put_list(t, shape_name, dims, rank);
     put_simple(t, "Reshape", name, in, shape_name, name);
+}
+
+// The groups become a dimension of their own, which changes places with that of their channels.
+static void put_shuffle(text *t, const layer *l, const char *in, const char *out) {
+    static const int order[] = {0, 2, 1, 3, 4};
+    const int64_t each = l->in.channels / l->groups;
+    const int64_t apart[] = {0, l->groups, each, l->in.height, l->in.width};
+    const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
+    char step[3][NAME_BYTES];
+    for (int k = 0; k < 3; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_reshape(t, step[0], in, apart, 5);
+    const node n = begin_node(t, "Transpose", step[1], step[0], step[1]);
+    put_ints(&n, "perm", order, 5);
+    end_node(&n);
+    put_reshape(t, step[2], step[1], whole, 4);
+    put_simple(t, "Identity", l->name, step[2], NULL, out);
 }
 
 // `count` times the same value.
@@ -195,14 +310,29 @@ static void put_equal(text *t, const char *name, float value, int64_t count) {
     protobuf_end(t, begun);
 }
 
+// Weight and bias of each channel.
+static void put_channels(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t dims[] = {l->in.channels, 1, 1};
+    const int rank = l->flat ? 1 : 3;
+    char name[NAME_BYTES], weight[NAME_BYTES], bias[NAME_BYTES], scaled[NAME_BYTES];
+    snprintf(weight, sizeof weight, "%s/weight", l->name);
+    snprintf(bias, sizeof bias, "%s/bias", l->name);
+    snprintf(scaled, sizeof scaled, "%s/scaled", l->name);
+    snprintf(name, sizeof name, "%s.weight", l->name);
+    put_reshape(t, weight, name, dims, rank);
+    snprintf(name, sizeof name, "%s.bias", l->name);
+    put_reshape(t, bias, name, dims, rank);
+    put_simple(t, "Mul", scaled, in, weight, scaled);
+    put_simple(t, "Add", l->name, scaled, bias, out);
+}
+
 // The operator GroupNormalization is newer than OPSET: groups become the channels of an instance
 // norm, and weight and bias follow.
 static void put_group_norm(text *t, const layer *l, const char *in, const char *out) {
     const int64_t apart[] = {0, l->groups, -1}, rank = l->flat ? 1 : 3;
     const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
-    const int64_t channels[] = {l->in.channels, 1, 1};
-    char step[5][NAME_BYTES], name[NAME_BYTES], one[NAME_BYTES], zero[NAME_BYTES];
-    for (int k = 0; k < 5; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    char step[3][NAME_BYTES], one[NAME_BYTES], zero[NAME_BYTES];
+    for (int k = 0; k < 3; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
     snprintf(one, sizeof one, "%s/one", l->name);
     snprintf(zero, sizeof zero, "%s/zero", l->name);
     put_equal(t, one, 1, l->groups);
@@ -214,23 +344,146 @@ static void put_group_norm(text *t, const layer *l, const char *in, const char *
     put_float(&n, "epsilon", (float)l->eps);
     end_node(&n);
     put_reshape(t, step[2], step[1], whole, (int)rank + 1);
-    snprintf(name, sizeof name, "%s.weight", l->name);
-    put_reshape(t, step[3], name, channels, (int)rank);
-    snprintf(name, sizeof name, "%s.bias", l->name);
-    put_reshape(t, step[4], name, channels, (int)rank);
-    snprintf(name, sizeof name, "%s/scaled", l->name);
-    put_simple(t, "Mul", name, step[2], step[3], name);
-    put_simple(t, "Add", l->name, name, step[4], out);
+    put_channels(t, l, step[2], out);
 }
 
-// Dropout does nothing here, and has no nodes.
-static void put_nothing(text *t, const layer *l, const char *in, const char *out) {
-    (void)t, (void)l, (void)in, (void)out;
+static void put_mean_of_channels(text *t, const char *name, const char *in) {
+    const int axes[] = {1};
+    const node n = begin_node(t, "ReduceMean", name, in, name);
+    put_ints(&n, "axes", axes, 1);
+    end_node(&n);
+}
+
+// Adds a node that combines `in` with a constant.
+static void put_with(text *t, const char *type, const char *name, const char *in, double value) {
+    const float number = (float)value;
+    char constant[NAME_BYTES + 8];
+    snprintf(constant, sizeof constant, "%s/number", name);
+    put_tensor(t, constant, NULL, 0, &number);
+    put_simple(t, type, name, in, constant, name);
+}
+
+// The operator LayerNormalization is newer than OPSET, and normalises the last dimensions.
+static void put_layer_norm(text *t, const layer *l, const char *in, const char *out) {
+    char step[7][NAME_BYTES];
+    for (int k = 0; k < 7; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_mean_of_channels(t, step[0], in);
+    put_simple(t, "Sub", step[1], in, step[0], step[1]);
+    put_simple(t, "Mul", step[2], step[1], step[1], step[2]);
+    put_mean_of_channels(t, step[3], step[2]);
+    put_with(t, "Add", step[4], step[3], l->eps);
+    put_simple(t, "Sqrt", step[5], step[4], NULL, step[5]);
+    put_simple(t, "Div", step[6], step[1], step[5], step[6]);
+    put_channels(t, l, step[6], out);
+}
+
+// The operator LRN has another window if the size is even. So the mean of the squares is an average
+// pool, over channels as rows.
+static void put_local_response_norm(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t rows[] = {0, 1, l->in.channels, -1};
+    const int64_t whole[] = {0, l->in.channels, l->in.height, l->in.width};
+    const int kernel[] = {l->window, 1}, strides[] = {1, 1};
+    const int pads[] = {l->window / 2, 0, (l->window - 1) / 2, 0};
+    char step[7][NAME_BYTES];
+    for (int k = 0; k < 7; k++) snprintf(step[k], NAME_BYTES, "%s/step%d", l->name, k);
+    put_simple(t, "Mul", step[0], in, in, step[0]);
+    put_reshape(t, step[1], step[0], rows, 4);
+    const node n = begin_node(t, "AveragePool", step[2], step[1], step[2]);
+    put_ints(&n, "kernel_shape", kernel, 2);
+    put_ints(&n, "strides", strides, 2);
+    put_ints(&n, "pads", pads, 4);
+    put_int(&n, "count_include_pad", 1);
+    end_node(&n);
+    put_reshape(t, step[3], step[2], whole, 4);
+    put_with(t, "Mul", step[4], step[3], l->alpha);
+    put_with(t, "Add", step[5], step[4], l->k);
+    put_with(t, "Pow", step[6], step[5], l->beta);
+    put_simple(t, "Div", l->name, in, step[6], out);
+}
+
+// The share of each position in the mean of each window, [windows][positions] or transposed.
+static void put_shares(text *t, const char *name, pool_axis a, bool transpose) {
+    const int64_t dims[] = {transpose ? a.in : a.out, transpose ? a.out : a.in};
+    float *shares = memory_new((size_t)a.in * (size_t)a.out, sizeof *shares);
+    for (int i = 0; i < a.out; i++)
+        for (int at = pool_first(a, i); at < pool_end(a, i); at++)
+            shares[transpose ? at * a.out + i : i * a.in + at] = 1 / (float)pool_counted(a, i);
+    put_tensor(t, name, dims, 2, shares);
+    free(shares);
+}
+
+// Operators differ in what a window counts that reaches beyond the padding, and all windows of one
+// have the same size: else means are taken of columns, and of rows, by products.
+static void put_avg_pool(text *t, const layer *l, const char *in, const char *out) {
+    const pool_axis rows = pool_rows(l), columns = pool_columns(l);
+    char left[NAME_BYTES], right[NAME_BYTES], half[NAME_BYTES];
+    if (rows.kernel && !beyond(rows) && !beyond(columns)) {
+        const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
+        put_int(&n, "count_include_pad", !l->leaves_out_pad);
+        put_window(&n, l);
+        end_node(&n);
+        return;
+    }
+    snprintf(left, sizeof left, "%s/rows", l->name);
+    snprintf(right, sizeof right, "%s/columns", l->name);
+    snprintf(half, sizeof half, "%s/half", l->name);
+    put_shares(t, left, rows, false);
+    put_shares(t, right, columns, true);
+    put_simple(t, "MatMul", half, left, in, half);
+    put_simple(t, "MatMul", l->name, half, right, out);
+}
+
+// An ordinary pool, if all windows have the same size.
+static void put_adaptive_pool(text *t, const layer *l, const char *in, const char *out) {
+    layer pool = *l;
+    if (l->in.height % l->out.height == 0 && l->in.width % l->out.width == 0) {
+        pool.kernel_h = pool.stride_h = l->in.height / l->out.height;
+        pool.kernel_w = pool.stride_w = l->in.width / l->out.width;
+    }
+    put_avg_pool(t, &pool, in, out);
+}
+
+// Zeros of each dimension, in front, then behind.
+static void put_zero_pad(text *t, const layer *l, const char *in, const char *out) {
+    const shape a = l->in, b = l->out;
+    const int64_t dims[] = {8};
+    const int64_t pads[] = {0,
+                            l->pad_c,
+                            l->pad_h,
+                            l->pad_w,
+                            0,
+                            b.channels - a.channels - l->pad_c,
+                            b.height - a.height - l->pad_h,
+                            b.width - a.width - l->pad_w};
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/pads", l->name);
+    put_elements(t, name, dims, 1, ELEMENT_INT64, pads, sizeof pads);
+    put_simple(t, "Pad", l->name, in, name, out);
+}
+
+static void put_upsample(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t dims[] = {4};
+    const float scales[] = {1, 1, (float)l->stride_h, (float)l->stride_w};
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s/scales", l->name);
+    put_tensor(t, name, dims, 1, scales);
+    const node n = begin_node(t, "Resize", l->name, in, out);
+    protobuf_string(t, NODE_INPUT, ""); // no region
+    protobuf_string(t, NODE_INPUT, name);
+    put_string(&n, "coordinate_transformation_mode", "asymmetric");
+    put_string(&n, "mode", "nearest");
+    put_string(&n, "nearest_mode", "floor");
+    end_node(&n);
 }
 
 static void put_parameters(const node *n, const layer *l) {
     put_input(n, l, "weight");
     if (layer_biases(l)) put_input(n, l, "bias");
+}
+
+static void finish_concat(const node *n, const layer *l) {
+    (void)l;
+    put_int(n, "axis", 1);
 }
 
 static void finish_conv(const node *n, const layer *l) {
@@ -251,11 +504,6 @@ static void finish_batch_norm(const node *n, const layer *l) {
     put_float(n, "epsilon", (float)l->eps);
 }
 
-static void finish_avg_pool(const node *n, const layer *l) {
-    put_int(n, "count_include_pad", 1);
-    put_window(n, l);
-}
-
 // A kind of layer is one node, of an operator of layer_kinds.h, with more inputs and attributes or
 // without; or several.
 typedef struct kind_nodes {
@@ -268,17 +516,37 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_LINEAR] = {.finish = finish_linear},
     [LAYER_BATCH_NORM] = {.finish = finish_batch_norm},
     [LAYER_MAX_POOL] = {.finish = put_window},
-    [LAYER_AVG_POOL] = {.finish = finish_avg_pool},
-    [LAYER_DROPOUT] = {.several = put_nothing},
+    [LAYER_AVG_POOL] = {.several = put_avg_pool},
+    [LAYER_ADAPTIVE_AVG_POOL] = {.several = put_adaptive_pool},
+    [LAYER_ZERO_PAD] = {.several = put_zero_pad},
+    [LAYER_UPSAMPLE] = {.several = put_upsample},
     [LAYER_GELU] = {.several = put_gelu},
     [LAYER_SILU] = {.several = put_silu},
+    [LAYER_MISH] = {.several = put_mish},
+    [LAYER_LEAKY_RELU] = {.finish = finish_alpha},
+    [LAYER_ELU] = {.finish = finish_alpha},
+    [LAYER_CELU] = {.finish = finish_alpha},
+    [LAYER_SOFTPLUS] = {.several = put_softplus},
+    [LAYER_RELU6] = {.several = put_relu6},
+    [LAYER_HARD_SIGMOID] = {.finish = finish_hard_sigmoid},
+    [LAYER_HARD_SWISH] = {.several = put_hard_swish},
     [LAYER_SCALE] = {.several = put_scale},
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
+    [LAYER_LAYER_NORM] = {.several = put_layer_norm},
+    [LAYER_LOCAL_RESPONSE_NORM] = {.several = put_local_response_norm},
+    [LAYER_CONCAT] = {.finish = finish_concat},
+    [LAYER_SLICE] = {.several = put_slice},
+    [LAYER_SHUFFLE] = {.several = put_shuffle},
 };
+
+// A layer that drops does nothing here, and has no nodes.
+static bool has_nodes(const layer *l) {
+    return layer_traits_of(l)->drops == DROPS_NOTHING;
+}
 
 // Writes the name of layer i's output; -1: of the network's input.
 static void name_value(const program *p, int i, char name[NAME_BYTES]) {
-    while (i >= 0 && kinds[p->layers[i].kind].several == put_nothing) i = layer_source(p, i);
+    while (i >= 0 && !has_nodes(&p->layers[i])) i = layer_source(p, i);
     if (i < 0)
         snprintf(name, NAME_BYTES, "%s", INPUTS);
     else if (i == p->count - 1)
@@ -287,19 +555,36 @@ static void name_value(const program *p, int i, char name[NAME_BYTES]) {
         snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);
 }
 
+// Writes the name of layer i's second input. A vector of features becomes an image if it is a gate.
+static void name_second(text *t, const program *p, int i, char name[NAME_BYTES]) {
+    const layer *l = &p->layers[i];
+    const int source = layer_second_source(p, i);
+    const int64_t dims[] = {0, l->in.channels, 1, 1};
+    char gate[NAME_BYTES];
+    name_value(p, source, name);
+    if (!l->gated || l->flat || source < 0 || !p->layers[source].flat) return;
+    snprintf(gate, sizeof gate, "%s/gate", l->name);
+    put_reshape(t, gate, name, dims, 4);
+    snprintf(name, NAME_BYTES, "%s", gate);
+}
+
 static void put_layer(text *t, const program *p, int i) {
     const layer *l = &p->layers[i];
     const kind_nodes *kind = &kinds[l->kind];
     char in[NAME_BYTES], out[NAME_BYTES];
+    if (!has_nodes(l)) return;
     name_value(p, layer_source(p, i), in);
     name_value(p, i, out);
     if (kind->several) {
         kind->several(t, l, in, out);
         return;
     }
+    char second[NAME_BYTES];
+    if (layer_has_second(l)) name_second(t, p, i, second);
     const node n = begin_node(t, layer_traits_of(l)->onnx, l->name, in, out);
-    if (layer_has_second(l)) {
-        name_value(p, layer_second_source(p, i), in);
+    if (layer_has_second(l)) protobuf_string(t, NODE_INPUT, second);
+    for (int k = 0; k < l->others; k++) {
+        name_value(p, layer_input_source(p, i, k + 1), in);
         protobuf_string(t, NODE_INPUT, in);
     }
     if (kind->finish) kind->finish(&n, l);

@@ -46,7 +46,29 @@ static const char FORMULA[] = "\n"
                               "    def forward(self, a, b):\n"
                               "        return %s\n";
 
+static const char STOCHASTIC_DEPTH[] =
+    "\n"
+    "\n"
+    "class StochasticDepth(nn.Module):\n"
+    "    \"\"\"That of torchvision.ops.\"\"\"\n"
+    "\n"
+    "    def __init__(self, mode, p):\n"
+    "        super().__init__()\n"
+    "        self.mode, self.p = mode, p\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        if not self.training:\n"
+    "            return x\n"
+    "        draws = x.shape[:1] if self.mode == \"row\" else (1,)\n"
+    "        kept = x.new_empty(draws + (1,) * (x.ndim - 1)).bernoulli_(1 - self.p)\n"
+    "        return x * kept / (1 - self.p)\n";
+
 static const char CLASS_HEAD[] =
+    "\n"
+    "\n"
+    "class Concat(nn.Module):\n"
+    "    def forward(self, *values):\n"
+    "        return torch.cat(values, 1)\n"
     "\n"
     "\n"
     "class Scale(nn.Module):\n"
@@ -56,6 +78,34 @@ static const char CLASS_HEAD[] =
     "\n"
     "    def forward(self, x):\n"
     "        return self.factor * x\n"
+    "\n"
+    "\n"
+    "class LayerNorm(nn.LayerNorm):\n"
+    "    \"\"\"Over the channels of each position.\"\"\"\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        return super().forward(x.movedim(1, -1)).movedim(-1, 1)\n"
+    "\n"
+    "\n"
+    "class Shuffle(nn.Module):\n"
+    "    \"\"\"nn.ChannelShuffle, of which some versions have no gradient.\"\"\"\n"
+    "\n"
+    "    def __init__(self, groups):\n"
+    "        super().__init__()\n"
+    "        self.groups = groups\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        apart = x.reshape(len(x), self.groups, -1, *x.shape[2:])\n"
+    "        return apart.transpose(1, 2).reshape(x.shape)\n"
+    "\n"
+    "\n"
+    "class Slice(nn.Module):\n"
+    "    def __init__(self, first, end):\n"
+    "        super().__init__()\n"
+    "        self.range = slice(first, end)\n"
+    "\n"
+    "    def forward(self, x):\n"
+    "        return x[:, self.range]\n"
     "\n"
     "\n"
     "class Network(nn.Module):\n"
@@ -158,6 +208,7 @@ static void put_linear(text *t, const layer *l) {
 static void put_batch_norm(text *t, const layer *l) {
     text_format(t, "%d", l->in.channels);
     put_number(t, ", eps=", l->eps);
+    put_number(t, ", momentum=", l->momentum);
 }
 
 static void put_group_norm(text *t, const layer *l) {
@@ -165,51 +216,98 @@ static void put_group_norm(text *t, const layer *l) {
     put_number(t, ", eps=", l->eps);
 }
 
+static void put_layer_norm(text *t, const layer *l) {
+    text_format(t, "%d", l->in.channels);
+    put_number(t, ", eps=", l->eps);
+}
+
+static void put_log_softmax(text *t, const layer *l) {
+    (void)l;
+    text_append(t, "dim=1");
+}
+
 static void put_scale(text *t, const layer *l) {
     put_number(t, "", l->factor);
 }
 
-// What the modules of layer_kinds.h take.
+static void put_shuffle(text *t, const layer *l) {
+    text_format(t, "%d", l->groups);
+}
+
+static void put_slice(text *t, const layer *l) {
+    text_format(t, "%d, %d", l->channel, l->channel + l->out.channels);
+}
+
+// What modules take if it is not their options by name.
 static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_CONV] = put_conv,
     [LAYER_LINEAR] = put_linear,
     [LAYER_BATCH_NORM] = put_batch_norm,
     [LAYER_GROUP_NORM] = put_group_norm,
-    [LAYER_MAX_POOL] = put_window,
-    [LAYER_AVG_POOL] = put_window,
+    [LAYER_LAYER_NORM] = put_layer_norm,
+    [LAYER_LOG_SOFTMAX] = put_log_softmax,
     [LAYER_SCALE] = put_scale,
+    [LAYER_SHUFFLE] = put_shuffle,
+    [LAYER_SLICE] = put_slice,
 };
 
-// The others are keywords.
-static void put_numbers(text *t, const layer *l) {
-    const layer_number *numbers = layer_traits_of(l)->numbers;
-    for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) {
-        text_format(t, "%s%s=", i || arguments[l->kind] ? ", " : "", numbers[i].key);
-        put_number(t, "", layer_number_of(l, &numbers[i]));
+static void put_value(text *t, const yaml_node *value) {
+    if (value->kind == YAML_SEQUENCE) {
+        for (size_t i = 0; i < value->count; i++) {
+            text_append(t, i ? ", " : "(");
+            put_value(t, value->items[i]);
+        }
+        text_append(t, ")");
+        return;
+    }
+    const yaml_type type = yaml_scalar_type(value);
+    if (type == YAML_BOOLEAN)
+        text_append(t, strcmp(value->text, "true") ? "False" : "True");
+    else
+        text_format(t, type == YAML_STRING ? "\"%s\"" : "%s", value->text);
+}
+
+// Most options have the names that PyTorch's modules give them.
+static void put_options(text *t, const layer *l, const yaml_node *options) {
+    static const char ours[][8] = {"name", "from", "with"};
+    bool first = true;
+    for (size_t i = 0; i < options->count; i++) {
+        const char *key = options->keys[i];
+        if (!strcmp(key, ours[0]) || !strcmp(key, ours[1]) || !strcmp(key, ours[2])) continue;
+        const bool window = l->kernel_h > 0 && !strcmp(key, "size");
+        text_format(t, "%s%s=", first ? "" : ", ", window ? "kernel_size" : key);
+        put_value(t, options->items[i]);
+        first = false;
     }
 }
 
-static void put_module(text *t, const layer *l) {
+static void put_module(text *t, const layer *l, const yaml_node *options) {
     text_append(t, layer_traits_of(l)->torch);
     if (l->kind == LAYER_BATCH_NORM) text_append(t, l->flat ? "1d" : "2d");
     text_append(t, "(");
-    if (arguments[l->kind]) arguments[l->kind](t, l);
-    put_numbers(t, l);
+    if (arguments[l->kind])
+        arguments[l->kind](t, l);
+    else
+        put_options(t, l, options);
     text_append(t, ")");
 }
 
 // Modules that PyTorch lacks.
-static void put_formulas(text *t) {
+static void put_formulas(text *t, const program *p) {
+    bool skips = false;
+    for (int i = 0; i < p->count; i++) skips |= p->layers[i].kind == LAYER_STOCHASTIC_DEPTH;
+    if (skips) text_append(t, STOCHASTIC_DEPTH);
     for (int k = 0; k < LAYER_KINDS; k++) {
         const layer_traits *kind = &layer_kind_traits[k];
         if (kind->formula) text_format(t, FORMULA, kind->torch, kind->formula);
     }
 }
 
-static void put_layers(text *t, const program *p) {
-    for (int i = 0; i < p->count; i++) {
-        text_format(t, "        put(self, \"%s\", ", p->layers[i].name);
-        put_module(t, &p->layers[i]);
+static void put_layers(text *t, const model *m) {
+    const yaml_node *descriptions = yaml_find(m->description, "layers");
+    for (int i = 0; i < m->program.count; i++) {
+        text_format(t, "        put(self, \"%s\", ", m->program.layers[i].name);
+        put_module(t, &m->program.layers[i], descriptions->items[i]->items[0]);
         text_append(t, ")\n");
     }
 }
@@ -229,10 +327,9 @@ static const char *value_name(const program *p, int index) {
 static void put_graph(text *t, const program *p) {
     text_append(t, "LAYERS = [  # each with its inputs\n");
     for (int i = 0; i < p->count; i++) {
-        text_format(t, "    (\"%s\", [\"%s\"", p->layers[i].name,
-                    value_name(p, layer_source(p, i)));
-        if (layer_has_second(&p->layers[i]))
-            text_format(t, ", \"%s\"", value_name(p, layer_second_source(p, i)));
+        text_format(t, "    (\"%s\", [", p->layers[i].name);
+        for (int k = 0; k < layer_inputs(&p->layers[i]); k++)
+            text_format(t, "%s\"%s\"", k ? ", " : "", value_name(p, layer_input_source(p, i, k)));
         text_append(t, "]),\n");
     }
     text_append(t, "]\n");
@@ -267,9 +364,9 @@ static status write_program(const trained_model *m, const char *classes, const c
     text_append(&t, HEAD);
     TRY(put_constants(&t, m, classes, err));
     text_append(&t, FUNCTIONS);
-    put_formulas(&t);
+    put_formulas(&t, &m->model.program);
     text_append(&t, CLASS_HEAD);
-    put_layers(&t, &m->model.program);
+    put_layers(&t, &m->model);
     text_append(&t, TAIL);
     TRY(output_write_file(file, t.data, t.length, err));
 out:

@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     claim c = {0};
     findings found = {0};
     error err;
-    if (claim_read_text(claimed, "claim", &c, &err) == STATUS_OK)
-        audit_run(&found, &c, LANGUAGE_EN);
+    if (claim_read_text(claimed, "claim", &c, &err) == STATUS_OK) audit_run(&found, &c);
     findings_release(&found);
     claim_release(&c);
     free(claimed);

@@ -216,6 +216,8 @@ void KERNEL(conv)(const conv_task *t, int block) {
 // One correlation for each pair of remainders.
 void KERNEL(conv_input)(const conv_task *t, int block) {
     const int blocks_of_outputs = (t->out.channels + block - 1) / block;
+    const int packed = t->packed_outputs ? t->packed_outputs : blocks_of_outputs * block;
+    const float *weights = t->packed;
     conv_task part = *t;
     part.stride_y = part.stride_x = 1;
     part.skip_x = t->stride_x - 1;
@@ -229,8 +231,9 @@ void KERNEL(conv_input)(const conv_task *t, int block) {
             part.pad_y = y.pad, part.pad_x = x.pad;
             part.out.height = y.count, part.out.width = x.count;
             part.out.data = t->out.data + (size_t)y.first * t->out.row + (size_t)x.first * LANES;
+            const size_t of_output = (size_t)(t->in.channels * y.taps * x.taps);
+            part.packed = weights + (size_t)t->packed_first * of_output;
             if (x.count > 0) KERNEL(conv)(&part, block);
-            part.packed +=
-                (size_t)(blocks_of_outputs * block) * (size_t)(t->in.channels * y.taps * x.taps);
+            weights += (size_t)packed * of_output;
         }
 }

@@ -240,14 +240,14 @@ static void tile_strip(const conv_weight_task *t, const weight_tile *r, int y, i
 
 static void tile_finish(const conv_weight_task *t, const weight_tile *r, const float *lanes) {
     float sums[MAX_WEIGHT_OUTPUTS * MAX_WEIGHT_CHANNELS * MAX_WEIGHT_COLUMNS];
+    const size_t window = (size_t)t->kernel_h * (size_t)t->kernel_w;
+    const size_t dw_row = t->dw_row ? t->dw_row : (size_t)t->in.channels * window;
     sums_by_halves(lanes, r->outputs * r->channels * r->columns, sums);
     const float *sum = sums;
     for (int o = r->o; o < r->o + r->outputs; o++)
         for (int c = r->c; c < r->c + r->channels; c++) {
-            const size_t row =
-                ((size_t)o * (size_t)t->in.channels + (size_t)c) * (size_t)t->kernel_h +
-                (size_t)r->ky;
-            float *dw = t->dw + row * (size_t)t->kernel_w + (size_t)r->kx;
+            float *dw = t->dw + (size_t)o * dw_row + (size_t)c * window +
+                        (size_t)(r->ky * t->kernel_w + r->kx);
             for (int k = 0; k < r->columns; k++, sum++) dw[k] = t->accumulate ? dw[k] + *sum : *sum;
         }
 }

@@ -40,33 +40,45 @@ INLINE void philox(counter *s, const uint64_t seed) {
     }
 }
 
-// Chooses which of features [4·draw, 4·draw + 4) are kept, for all samples; `rows` of these
-// features are needed.
+// Chooses which of features [4·draw, 4·draw + 4) are kept, for all samples; of these features
+// [first, end) are needed.
 INLINE void choose(const random_stream *stream, uint32_t threshold, const wide *ids, uint32_t draw,
-                   size_t rows, uint8_t *kept) {
+                   size_t first, size_t end, uint8_t *kept) {
     for (int slice = 0; slice < WIDE_SLICES; slice++) {
         const wide zero = {0};
         counter s = {{zero + ((uint32_t)stream->purpose << 24 | (stream->layer & 0xffffffu)),
                       zero + stream->epoch, ids[slice], zero + draw}};
         philox(&s, stream->seed);
-        for (size_t i = 0; i < rows; i++) {
+        for (size_t i = first; i < end; i++) {
             const half yes =
                 __builtin_convertvector((s.c[i] & 0xffffffffu) >> 8 >= threshold, half);
-            memcpy(kept + i * LANES + slice * HALF, &yes, sizeof yes);
+            memcpy(kept + (i - first) * LANES + slice * HALF, &yes, sizeof yes);
         }
     }
 }
 
-static void choose_all(const layer_task *t) {
-    const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
-    const random_stream stream = {
-        .seed = layer_seed(t->l, t->seed), .purpose = RANDOM_DROPOUT, .epoch = t->epoch};
-    const uint32_t threshold = layer_drop_threshold(t->l);
+// What a layer chooses with, for features or for the parts of a sample that are kept or dropped as
+// a whole.
+typedef struct choosing {
+    random_stream stream;
+    uint32_t threshold;
     wide ids[WIDE_SLICES];
-    for (int n = 0; n < LANES; n++) ids[n / HALF][n % HALF] = t->ids[n < t->samples ? n : 0];
-    for (size_t i = 0; i < features; i += 4)
-        choose(&stream, threshold, ids, (uint32_t)(i / 4), features - i < 4 ? features - i : 4,
-               t->choices + i * LANES);
+} choosing;
+
+static choosing choosing_of(const layer_task *t) {
+    choosing c = {
+        .stream = {.seed = layer_seed(t->l, t->seed), .purpose = RANDOM_DROPOUT, .epoch = t->epoch},
+        .threshold = layer_drop_threshold(t->l)};
+    for (int n = 0; n < LANES; n++)
+        c.ids[n / HALF][n % HALF] = t->l->by_shard ? t->leader : t->ids[n < t->samples ? n : 0];
+    return c;
+}
+
+// For features [first, end), or parts.
+INLINE void choose_range(const choosing *c, size_t first, size_t end, uint8_t *kept) {
+    for (size_t i = first; i < end; i += 4 - i % 4)
+        choose(&c->stream, c->threshold, c->ids, (uint32_t)(i / 4), i % 4,
+               end - i < 4 - i % 4 ? i % 4 + end - i : 4, kept + (i - first) * LANES);
 }
 
 // Writes x, scaled, if it is kept, else 0.
@@ -83,7 +95,9 @@ void KERNEL(dropout)(const layer_task *t) {
         KERNEL(sum)(&t->x, NULL, &t->y);
         return;
     }
-    choose_all(t);
+    const choosing chosen = choosing_of(t);
+    const size_t features = (size_t)t->y.channels * (size_t)t->y.height * (size_t)t->y.width;
+    choose_range(&chosen, t->feature, t->feature + features, t->choices);
     const uint8_t *kept = t->choices;
     for (int c = 0; c < t->y.channels; c++)
         for (int row = 0; row < t->y.height; row++) {
@@ -99,4 +113,54 @@ void KERNEL(dropout_backward)(const layer_task *t) {
     const float factor = layer_keep_factor(t->l);
     for (size_t i = 0; i < features * LANES; i += LANES)
         drop(t->choices + i, factor, t->dy + i, t->dx + i);
+}
+
+// ---- Whole channels, whole samples ----
+
+// Channels with rows that may be apart, as in a view, or dense.
+typedef struct rows {
+    size_t row, plane;
+} rows;
+
+// Both directions choose; nothing is left in `choices`.
+static void drop_parts(const layer_task *t, const float *x, rows from, float *y, rows to) {
+    const choosing chosen = choosing_of(t);
+    const float factor = layer_keep_factor(t->l);
+    const shape of = {t->y.channels, t->y.height, t->y.width};
+    const size_t parts = dropped_parts(layer_traits_of(t->l)->drops, of);
+    uint8_t four[4 * LANES];
+    for (int c = 0; c < t->y.channels; c++) {
+        const size_t part = parts > 1 ? (size_t)c : 0;
+        const uint8_t *kept = four + part % 4 * LANES;
+        if (part == (size_t)c && part % 4 == 0)
+            choose_range(&chosen, part, parts - part < 4 ? parts : part + 4, four);
+        for (int row = 0; row < t->y.height; row++) {
+            const float *in = x + (size_t)c * from.plane + (size_t)row * from.row;
+            float *out = y + (size_t)c * to.plane + (size_t)row * to.row;
+            for (int i = 0; i < t->y.width; i++)
+                drop(kept, factor, in + i * LANES, out + i * LANES);
+        }
+    }
+}
+
+void KERNEL(dropout2d)(const layer_task *t) {
+    if (t->ids)
+        drop_parts(t, t->x.data, (rows){t->x.row, t->x.plane}, t->y.data,
+                   (rows){t->y.row, t->y.plane});
+    else
+        KERNEL(sum)(&t->x, NULL, &t->y);
+}
+
+void KERNEL(dropout2d_backward)(const layer_task *t) {
+    const size_t row = (size_t)(t->y.width * LANES);
+    const rows dense = {row, (size_t)t->y.height * row};
+    drop_parts(t, t->dy, dense, t->dx, dense);
+}
+
+void KERNEL(stochastic_depth)(const layer_task *t) {
+    KERNEL(dropout2d)(t);
+}
+
+void KERNEL(stochastic_depth_backward)(const layer_task *t) {
+    KERNEL(dropout2d_backward)(t);
 }

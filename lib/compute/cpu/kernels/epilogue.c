@@ -129,22 +129,30 @@ INLINE choice pick(vec a, vec b, vec c, vec d, const bool RELU) {
     return r;
 }
 
-// Calls function(t, A) with the task's activation as a constant. SCALE is never in an epilogue.
-#define CASE(function, KIND, ...)       \
-    case ACTIVATION_##KIND:             \
-        function(t, ACTIVATION_##KIND); \
-        break;
-#define WITH_ACTIVATION(function, t)                            \
-    switch ((t)->activation) {                                  \
-        CASE(function, RELU)                                    \
-        SMOOTH_LAYERS(CASE, function)                           \
-    case ACTIVATION_NONE:                                       \
-    case ACTIVATION_SCALE: function(t, ACTIVATION_NONE); break; \
-    }
+// Calls function(t, A) with the task's activation, as a constant for the most frequent ones. The
+// others share their code: what tells them apart costs little next to the memory reads, and a copy
+// for each would double the size of the kernels. SCALE is never in an epilogue.
+#define WITH_ACTIVATION(function, t)             \
+    if ((t)->activation == ACTIVATION_RELU)      \
+        function(t, ACTIVATION_RELU);            \
+    else if ((t)->activation == ACTIVATION_GELU) \
+        function(t, ACTIVATION_GELU);            \
+    else if ((t)->activation == ACTIVATION_SILU) \
+        function(t, ACTIVATION_SILU);            \
+    else if (is_smooth((t)->activation))         \
+        function(t, (t)->activation);            \
+    else                                         \
+        function(t, ACTIVATION_NONE);
 
-INLINE vec activated(vec v, const activation_kind A) {
-    if (is_smooth(A)) return activate(v, vset(1.0f), A, false).value;
+INLINE vec activated(const epilogue_task *t, vec v, const activation_kind A) {
+    if (is_smooth(A)) return activate(v, t->numbers, A, false).value;
     return A == ACTIVATION_RELU ? vmask(passes(v), v) : v;
+}
+
+// Where a row of y begins in dy and argmax.
+static size_t dense_row(const epilogue_task *t, int c, int y) {
+    const size_t row = (size_t)t->y.width * LANES;
+    return (size_t)c * (t->plane ? t->plane : (size_t)t->y.height * row) + (size_t)y * row;
 }
 
 INLINE void forward_row(const epilogue_task *t, int c, int y, const bool NORM,
@@ -153,7 +161,7 @@ INLINE void forward_row(const epilogue_task *t, int c, int y, const bool NORM,
     const float *z = element(&t->z, c, y);
     float *out = element_mut(&t->y, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL)
-        vstore(out + i, activated(normalise(a, vload(z + i), NORM), A));
+        vstore(out + i, activated(t, normalise(a, vload(z + i), NORM), A));
 }
 
 INLINE void forward_sum_row(const epilogue_task *t, int c, int y, const bool NORM,
@@ -162,7 +170,7 @@ INLINE void forward_sum_row(const epilogue_task *t, int c, int y, const bool NOR
     const float *z = element(&t->z, c, y), *second = element(&t->second, c, y);
     float *out = element_mut(&t->y, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL)
-        vstore(out + i, activated(normalise(a, vload(z + i), NORM) + vload(second + i), A));
+        vstore(out + i, activated(t, normalise(a, vload(z + i), NORM) + vload(second + i), A));
 }
 
 INLINE void forward_pool_row(const epilogue_task *t, int c, int y, const bool NORM,
@@ -170,8 +178,7 @@ INLINE void forward_pool_row(const epilogue_task *t, int c, int y, const bool NO
     const affine a = channel_affine(t, c);
     const float *z0 = element(&t->z, c, 2 * y), *z1 = element(&t->z, c, 2 * y + 1);
     float *out = element_mut(&t->y, c, y);
-    uint8_t *argmax =
-        t->argmax + ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
+    uint8_t *argmax = t->argmax + dense_row(t, c, y);
     for (int x = 0; x < t->y.width; x++) {
         ivec which[LANE_SLICES];
         UNROLL for (int slice = 0; slice < LANE_SLICES; slice++) {
@@ -211,9 +218,10 @@ void KERNEL(epilogue_forward)(const epilogue_task *t){WITH_ACTIVATION(forward_an
 // ---- Backward ----
 
 // The gradient of batch norm's output at one position without pooling.
-INLINE vec through_activation(affine a, vec z, vec dy, const bool NORM, const activation_kind A) {
+INLINE vec through_activation(const epilogue_task *t, affine a, vec z, vec dy, const bool NORM,
+                              const activation_kind A) {
     const vec v = normalise(a, z, NORM);
-    if (is_smooth(A)) return dy * activate(v, vset(1.0f), A, true).derivative;
+    if (is_smooth(A)) return dy * activate(v, t->numbers, A, true).derivative;
     return A == ACTIVATION_RELU ? vmask(passes(v), dy) : dy;
 }
 
@@ -223,7 +231,7 @@ typedef struct pooled_row { // of one channel
 } pooled_row;
 
 INLINE pooled_row pooled(const epilogue_task *t, int c, int y) {
-    size_t i = ((size_t)c * (size_t)t->y.height + (size_t)y) * (size_t)t->y.width * LANES;
+    const size_t i = dense_row(t, c, y);
     return (pooled_row){t->dy + i, t->pool ? t->argmax + i : NULL};
 }
 
@@ -250,7 +258,7 @@ INLINE void channel_sums(const epilogue_task *t, int c, float *dy_sum, float *ce
                     dy = vmask(which != 4, dy);
                 } else {
                     value = vload(z + (size_t)x * LANES);
-                    dy = through_activation(a, value, dy, true, A);
+                    dy = through_activation(t, a, value, dy, true, A);
                     if (is_smooth(A)) vstore(p.dy + i, dy);
                 }
                 s_row += dy;
@@ -295,15 +303,20 @@ INLINE vec to_dz(gradient_factors f, vec dy, vec z, const bool NORM) {
     return NORM ? vfma(f.dy, dy, vfma(f.z, z - f.mean, f.one)) : dy;
 }
 
+// Where dz of a row goes, if there is no pooling.
+INLINE float *gradient_row(const epilogue_task *t, int c, int y) {
+    return t->dz_replaces_dy ? pooled(t, c, y).dy : element_mut(&t->z, c, y);
+}
+
 INLINE void backward_row(const epilogue_task *t, int c, int y, const bool NORM,
                          const activation_kind A) {
     const affine a = channel_affine(t, c);
     const gradient_factors f = channel_factors(t, c, NORM);
-    const float *dy = pooled(t, c, y).dy;
-    float *z = element_mut(&t->z, c, y);
+    const float *dy = pooled(t, c, y).dy, *z = element(&t->z, c, y);
+    float *dz = gradient_row(t, c, y);
     for (size_t i = 0; i < (size_t)t->z.width * LANES; i += VL) {
         vec v = vload(z + i);
-        vstore(z + i, to_dz(f, through_activation(a, v, vload(dy + i), NORM, A), v, NORM));
+        vstore(dz + i, to_dz(f, through_activation(t, a, v, vload(dy + i), NORM, A), v, NORM));
     }
 }
 
@@ -362,9 +375,9 @@ void KERNEL(relu_backward)(const view *y, float *dy) {
 static void clear_absent(const epilogue_task *t) {
     for (int c = 0; c < t->z.channels; c++)
         for (int y = 0; y < t->z.height; y++) {
-            float *z = element_mut(&t->z, c, y);
+            float *dz = gradient_row(t, c, y);
             for (int x = 0; x < t->z.width; x++)
-                for (int n = t->samples; n < LANES; n++) z[x * LANES + n] = 0.0f;
+                for (int n = t->samples; n < LANES; n++) dz[x * LANES + n] = 0.0f;
         }
 }
 

@@ -28,8 +28,13 @@ INLINE vec part_sum(const view *x, const part *p, const bool SQUARES) {
     return total;
 }
 
+// x may have some of the groups alone.
+static int channels_of_group(const layer_task *t) {
+    return t->l->in.channels / t->l->groups;
+}
+
 static part part_of(const layer_task *t, int group, int slice) {
-    const int channels = t->x.channels / t->l->groups;
+    const int channels = channels_of_group(t);
     part p = {.first = group * channels, .end = (group + 1) * channels, .slice = slice};
     p.count = vset((float)(channels * t->x.height * t->x.width));
     p.mean = vset(0.0f);
@@ -51,7 +56,7 @@ static void part_forward(const layer_task *t, const part *p) {
 }
 
 void KERNEL(group_norm)(const layer_task *t) {
-    for (int g = 0; g < t->l->groups; g++)
+    for (int g = 0; g < t->x.channels / channels_of_group(t); g++)
         for (int slice = 0; slice < LANES; slice += VL) {
             const part p = part_of(t, g, slice);
             part_forward(t, &p);
@@ -114,7 +119,7 @@ static void put(const layer_task *t, float *to, const float *lanes) {
 }
 
 void KERNEL(group_norm_backward)(const layer_task *t) {
-    for (int g = 0; g < t->l->groups; g++) {
+    for (int g = 0; g < t->x.channels / channels_of_group(t); g++) {
         part p[LANE_SLICES];
         sums all[LANE_SLICES];
         for (int k = 0; k < LANE_SLICES; k++) {

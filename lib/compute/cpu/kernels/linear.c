@@ -45,7 +45,7 @@ INLINE void transposed_columns(const linear_task *t, int i, const int COUNT) {
         vec sum[COLUMN_BLOCK];
         UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vset(0.0f);
         const float *w = t->weight + i, *d = t->x + slice * VL;
-        for (int j = 0; j < t->outputs; j++, w += t->inputs, d += LANES) {
+        for (int j = 0; j < t->outputs; j++, w += t->row, d += LANES) {
             vec v = vload(d);
             UNROLL for (int k = 0; k < COUNT; k++) sum[k] = vfma(vset(w[k]), v, sum[k]);
         }
@@ -95,7 +95,7 @@ INLINE void weight_tile(const linear_weight_task *t, size_t row, int j, int i, c
         }
     }
     UNROLL for (int k = 0; k < JB; k++) {
-        float *dw = t->dw + (size_t)(j + k) * (size_t)t->inputs + i;
+        float *dw = t->dw + (size_t)(j + k) * t->row + i;
         if (live < VL) {
             float part[VL];
             vstore_unaligned(part, sum[k][0]);
@@ -124,7 +124,7 @@ void KERNEL(linear_weight)(const linear_weight_task *t) {
     for (; j + WEIGHT_ROWS <= t->outputs; j += WEIGHT_ROWS) weight_rows(t, row, j, WEIGHT_ROWS);
     for (; j < t->outputs; j++) weight_rows(t, row, j, 1);
     if (!t->db) return;
-    for (j = 0; j < t->outputs; j++) {
+    for (j = t->first; j < t->end; j++) {
         float sum = sum_by_halves(t->dz + (size_t)j * LANES);
         t->db[j] = t->accumulate ? t->db[j] + sum : sum;
     }

@@ -38,19 +38,20 @@ INLINE void load_run(const uint8_t *const *from, const int count, float scale, f
         }
 }
 
-void KERNEL(load)(const uint8_t *const *pixels, int samples, const float *scale, const float *shift,
-                  const view *x) {
+void KERNEL(load)(const load_task *t) {
+    const view *x = &t->x;
     for (int c = 0; c < x->channels; c++)
         for (int y = 0; y < x->height; y++) {
-            size_t at = ((size_t)c * (size_t)x->height + (size_t)y) * (size_t)x->width;
+            const size_t at = t->first + (size_t)c * t->plane + (size_t)y * (size_t)x->width;
             float *row = x->data + (size_t)c * x->plane + (size_t)y * x->row;
             for (int i = 0; i < x->width; i += RUN) {
                 const uint8_t *from[LANES];
-                for (int n = 0; n < LANES; n++) from[n] = pixels[n < samples ? n : 0] + at + i;
+                for (int n = 0; n < LANES; n++)
+                    from[n] = t->pixels[n < t->samples ? n : 0] + at + i;
                 if (x->width - i >= RUN)
-                    load_run(from, RUN, scale[c], shift[c], row + i * LANES);
+                    load_run(from, RUN, t->scale[c], t->shift[c], row + i * LANES);
                 else
-                    load_run(from, x->width - i, scale[c], shift[c], row + i * LANES);
+                    load_run(from, x->width - i, t->scale[c], t->shift[c], row + i * LANES);
             }
         }
 }

@@ -2,6 +2,7 @@
 // Unfused pooling: any window, stride and padding. (2×2 max pooling in the epilogue of a unit is in
 // epilogue.c.)
 #include "compute/layer_sums.h"
+#include "compute/pool_windows.h"
 #include "simd.h"
 
 typedef struct window {
@@ -9,13 +10,9 @@ typedef struct window {
 } window;
 
 static window window_at(const layer_task *t, int y, int x) {
-    const layer *l = t->l;
-    window w = {y * l->stride_h - l->pad_h, 0, x * l->stride_w - l->pad_w, 0};
-    w.y1 = w.y0 + l->kernel_h < t->x.height ? w.y0 + l->kernel_h : t->x.height;
-    w.x1 = w.x0 + l->kernel_w < t->x.width ? w.x0 + l->kernel_w : t->x.width;
-    if (w.y0 < 0) w.y0 = 0;
-    if (w.x0 < 0) w.x0 = 0;
-    return w;
+    const pool_axis rows = pool_rows(t->l), columns = pool_columns(t->l);
+    return (window){pool_first(rows, y), pool_end(rows, y), pool_first(columns, x),
+                    pool_end(columns, x)};
 }
 
 static const float *source(const layer_task *t, int c, int y, int x) {
@@ -56,9 +53,10 @@ static choice pick(const layer_task *t, window w, int c, int slice) {
 
 void KERNEL(max_pool)(const layer_task *t) {
     EACH_OUTPUT(t, c, y, x) {
+        const window w = window_at(t, y, x);
         ivec which[LANE_SLICES];
         for (int slice = 0; slice < LANE_SLICES; slice++) {
-            const choice r = pick(t, window_at(t, y, x), c, slice);
+            const choice r = pick(t, w, c, slice);
             vstore(result(t, c, y, x) + slice * VL, r.value);
             which[slice] = r.which;
         }
@@ -83,13 +81,17 @@ void KERNEL(max_pool_backward)(const layer_task *t) {
     }
 }
 
-// The divisor includes the padding, as PyTorch's default does. In a large window each row is a part
-// of a long sum.
+static float divisor_at(const layer_task *t, int y, int x) {
+    return (float)(pool_counted(pool_rows(t->l), y) * pool_counted(pool_columns(t->l), x));
+}
+
+// In a large window each row is a part of a long sum.
 void KERNEL(avg_pool)(const layer_task *t) {
-    const float divisor = (float)(t->l->kernel_h * t->l->kernel_w);
-    const bool parts = is_long_sum(t->l->kernel_h, t->l->kernel_w);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);
+        const float divisor = divisor_at(t, y, x);
+        const bool parts =
+            is_long_sum(pool_extent(pool_rows(t->l), y), pool_extent(pool_columns(t->l), x));
         float sum[LANES] = {0}, total[LANES] = {0}, *out = result(t, c, y, x);
         for (int iy = w.y0; iy < w.y1; iy++) {
             for (int ix = w.x0; ix < w.x1; ix++) {
@@ -105,11 +107,15 @@ void KERNEL(avg_pool)(const layer_task *t) {
     }
 }
 
+void KERNEL(adaptive_avg_pool)(const layer_task *t) {
+    KERNEL(avg_pool)(t);
+}
+
 void KERNEL(avg_pool_backward)(const layer_task *t) {
-    const float divisor = (float)(t->l->kernel_h * t->l->kernel_w);
     clear(t);
     EACH_OUTPUT(t, c, y, x) {
         const window w = window_at(t, y, x);
+        const float divisor = divisor_at(t, y, x);
         const float *dy = t->dy + dense(&t->y, c, y, x);
         for (int iy = w.y0; iy < w.y1; iy++)
             for (int ix = w.x0; ix < w.x1; ix++) {
@@ -117,4 +123,8 @@ void KERNEL(avg_pool_backward)(const layer_task *t) {
                 for (int n = 0; n < LANES; n++) dx[n] += dy[n] / divisor;
             }
     }
+}
+
+void KERNEL(adaptive_avg_pool_backward)(const layer_task *t) {
+    KERNEL(avg_pool_backward)(t);
 }

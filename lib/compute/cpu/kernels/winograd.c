@@ -180,30 +180,60 @@ static void store_run(const conv_task *t, const tile_run *r, int place, int firs
 
 // ---- The whole convolution ----
 
-static void winograd_block(const conv_task *tasks, tiling tiles, int first, int end, int slice) {
+// A block of tiles, in VL of the samples.
+typedef struct tile_block {
+    tiling tiles;
+    int first, end, slice;
+} tile_block;
+
+static int tile_blocks(tiling t, int images) {
+    return (images * t.rows * t.columns + TILES - 1) / TILES;
+}
+
+static tile_block block_at(const conv_task *t, int count, int number) {
+    tile_block b = {.tiles = tiling_of(t->out.height, t->out.width)};
+    const int all = count * b.tiles.rows * b.tiles.columns, blocks = tile_blocks(b.tiles, count);
+    b.first = number % blocks * TILES;
+    b.end = b.first + TILES < all ? b.first + TILES : all;
+    b.slice = number / blocks * VL;
+    return b;
+}
+
+int KERNEL(winograd_blocks)(const conv_task *t, int count) {
+    return LANE_SLICES * tile_blocks(tiling_of(t->out.height, t->out.width), count);
+}
+
+void KERNEL(winograd_patches)(const conv_task *tasks, int count, int block, int first, int end,
+                              float *patches) {
+    const tile_block b = block_at(tasks, count, block);
+    const size_t plane = patch_plane(tasks->in.channels);
+    for (tile_run r = run_from(b.tiles, b.first, b.end); r.first < b.end;
+         r = run_from(b.tiles, r.first + r.count, b.end))
+        for (int c = first; c < end; c++)
+            load_patches(&tasks[r.image], &r, c, b.slice,
+                         patches + (c * TILES + r.first - b.first) * VL, plane);
+}
+
+void KERNEL(winograd_outputs)(const conv_task *tasks, int count, int block, int first, int end,
+                              const float *patches) {
     const conv_task *t = tasks;
-    const size_t plane = patch_plane(t->in.channels);
-    float *patches = t->scratch, *sums = t->scratch + POINTS * plane;
-    const needs n = needs_of(tiles, first, end);
-    for (tile_run r = run_from(tiles, first, end); r.first < end;
-         r = run_from(tiles, r.first + r.count, end))
-        for (int c = 0; c < t->in.channels; c++)
-            load_patches(&tasks[r.image], &r, c, slice,
-                         patches + (c * TILES + r.first - first) * VL, plane);
-    for (int o = 0; o < t->out.channels; o += OUTPUTS) {
-        const int live = t->out.channels - o < OUTPUTS ? t->out.channels - o : OUTPUTS;
+    const tile_block b = block_at(tasks, count, block);
+    const needs n = needs_of(b.tiles, b.first, b.end);
+    float *sums = t->scratch + POINTS * patch_plane(t->in.channels);
+    for (int o = first * OUTPUTS; o < imin(end * OUTPUTS, t->out.channels); o += OUTPUTS) {
+        const int live = imin(t->out.channels - o, OUTPUTS);
         multiply_all(t, &n, t->packed + (size_t)o * POINTS * (size_t)t->in.channels, live, patches,
                      sums);
-        for (tile_run r = run_from(tiles, first, end); r.first < end;
-             r = run_from(tiles, r.first + r.count, end))
-            store_run(&tasks[r.image], &r, r.first - first, o, live, slice, sums);
+        for (tile_run r = run_from(b.tiles, b.first, b.end); r.first < b.end;
+             r = run_from(b.tiles, r.first + r.count, b.end))
+            store_run(&tasks[r.image], &r, r.first - b.first, o, live, b.slice, sums);
     }
 }
 
-void KERNEL(winograd)(const conv_task *tasks, int count) {
-    const tiling tiles = tiling_of(tasks->out.height, tasks->out.width);
-    const int all = count * tiles.rows * tiles.columns;
-    for (int slice = 0; slice < LANES; slice += VL)
-        for (int first = 0; first < all; first += TILES)
-            winograd_block(tasks, tiles, first, first + TILES < all ? first + TILES : all, slice);
+void KERNEL(winograd)(const conv_task *tasks, int count, int first, int end) {
+    const int outputs = (tasks->out.channels + OUTPUTS - 1) / OUTPUTS;
+    for (int block = first; block < end; block++) {
+        KERNEL(winograd_patches)(tasks, count, block, 0, tasks->in.channels, tasks->scratch);
+        KERNEL(winograd_outputs)(tasks, count, block, 0, outputs, tasks->scratch);
+    }
 }

@@ -111,13 +111,14 @@ static void transform_sample(const float *turned, int points, int tiles, float *
     transform_rows(half, points, tiles, to, plane, next);
 }
 
-// `place`: index of the run's first tile in the block.
-static void load_patches(const conv_weight_task *t, const layout *a, const tile_run *r, int place) {
+// Vectors [begin, end) of channels. `place`: index of the run's first tile in the block.
+static void load_patches(const conv_weight_task *t, const layout *a, const tile_run *r, int place,
+                         int begin, int end) {
     const int points = points_along(t->dout.height - r->y * TILE);
     for (int first = 0, count; first < a->vectors; first += count) {
         count = vectors_from(a, first);
         const size_t term = (size_t)count * VL;
-        for (int v = first; v < first + count; v++) {
+        for (int v = imax(first, begin); v < imin(first + count, end); v++) {
             turn_patches(t, r, v * VL, a->turned);
             float *to = a->patches + (size_t)first * TERMS * VL + (size_t)(v - first) * VL;
             for (int n = 0; n < LANES; n++)
@@ -150,9 +151,10 @@ INLINE void transform_gradient(const float *d, size_t row, int rows, int columns
     }
 }
 
-static void load_gradients(const conv_weight_task *t, const layout *a, const tile_run *r,
-                           int place) {
-    for (int o = 0; o < t->dout.channels; o++)
+// Of outputs [begin, end).
+static void load_gradients(const conv_weight_task *t, const layout *a, const tile_run *r, int place,
+                           int begin, int end) {
+    for (int o = begin; o < end; o++)
         for (int i = 0; i < r->count; i++)
             for (int slice = 0; slice < LANES; slice += VL) {
                 const int y = r->y * TILE, x = (r->x + i) * TILE;
@@ -257,37 +259,75 @@ INLINE void finish(const conv_weight_task *t, const float *sums, int o, int c) {
         for (int k = 0; k < 9; k++, dw++) *dw = t->accumulate ? *dw + g[k][i] : g[k][i];
 }
 
-// Adds a block of tiles to all sums. After the last block, transforms them.
+// Adds a block of tiles to the sums of outputs [begin, end). After the last block, transforms them.
 static void sum_block(const conv_weight_task *t, const layout *a, const needs *n, block_sums before,
-                      bool last) {
-    const int outputs = t->dout.channels;
+                      bool last, int begin, int end) {
     const size_t next = a->sum_floats == PIECE ? 0 : PIECE;
     float *sums = a->sums;
     for (int vector = 0, count; vector < a->vectors; vector += count) {
         count = vectors_from(a, vector);
-        for (int first = 0; first < outputs; first += PIECE_OUTPUTS, sums += next) {
-            const int end = imin(first + PIECE_OUTPUTS, outputs);
-            multiply_piece(a, n, vector, count, first, end, before, sums);
-            for (int i = 0; last && i < (end - first) * count; i++)
+        for (int first = begin; first < end; first += PIECE_OUTPUTS, sums += next) {
+            const int stop = imin(first + PIECE_OUTPUTS, end);
+            multiply_piece(a, n, vector, count, first, stop, before, sums);
+            for (int i = 0; last && i < (stop - first) * count; i++)
                 finish(t, sums + i * VL, first + i / count, (vector + i % count) * VL);
         }
     }
 }
 
-void KERNEL(winograd_weight)(const conv_weight_task *t) {
-    const tiling tiles = tiling_of(t->dout.height, t->dout.width);
-    const int count = tiles.rows * tiles.columns;
-    const layout a = layout_of(t->in.channels, t->dout.channels, count, t->scratch);
+// ---- Blocks of tiles ----
+
+typedef struct tile_block {
+    tiling tiles;
+    int all, first, end; // tiles of the image, of the block
+} tile_block;
+
+static tile_block block_at(const conv_weight_task *t, int number) {
+    tile_block b = {.tiles = tiling_of(t->dout.height, t->dout.width)};
+    b.all = b.tiles.rows * b.tiles.columns;
+    b.first = number * TILES;
+    b.end = imin(b.first + TILES, b.all);
+    return b;
+}
+
+int KERNEL(winograd_weight_blocks)(const conv_weight_task *t) {
+    return (block_at(t, 0).all + TILES - 1) / TILES;
+}
+
+// A slice has some tiles and some vectors of channels.
+void KERNEL(winograd_weight_patches)(const conv_weight_task *t, int block, op_slice s,
+                                     float *patches) {
+    const tile_block b = block_at(t, block);
+    layout a = layout_of(t->in.channels, t->dout.channels, b.all, t->scratch);
+    const slice_area own = slice_area_of(s, b.end - b.first, a.vectors);
+    const int end = b.first + own.rows.end;
+    a.patches = patches;
+    for (tile_run r = run_from(b.tiles, b.first + own.rows.first, end); r.first < end;
+         r = run_from(b.tiles, r.first + r.count, end))
+        load_patches(t, &a, &r, r.first - b.first, own.columns.first, own.columns.end);
+}
+
+void KERNEL(winograd_weight_sums)(const conv_weight_task *t, int block, int first, int end,
+                                  float *patches) {
     const block_sums later = is_long_sum(t->dout.height, t->dout.width) ? SUMS_ADD : SUMS_CONTINUE;
-    for (int first = 0; first < count; first += TILES) {
-        const int end = first + TILES < count ? first + TILES : count;
-        for (tile_run r = run_from(tiles, first, end); r.first < end;
-             r = run_from(tiles, r.first + r.count, end)) {
-            load_patches(t, &a, &r, r.first - first);
-            load_gradients(t, &a, &r, r.first - first);
-        }
-        const needs n = needs_of(tiles, first, end);
-        sum_block(t, &a, &n, first > 0 ? later : SUMS_BEGIN, end == count);
+    const tile_block b = block_at(t, block);
+    layout a = layout_of(t->in.channels, t->dout.channels, b.all, t->scratch);
+    const needs n = needs_of(b.tiles, b.first, b.end);
+    a.patches = patches;
+    for (tile_run r = run_from(b.tiles, b.first, b.end); r.first < b.end;
+         r = run_from(b.tiles, r.first + r.count, b.end))
+        load_gradients(t, &a, &r, r.first - b.first, first, end);
+    sum_block(t, &a, &n, block > 0 ? later : SUMS_BEGIN, b.end == b.all, first, end);
+    if (b.end < b.all || !t->db) return;
+    conv_weight_task own = *t;
+    own.dout = view_part(t->dout, (slice_area){{0, t->dout.height}, {first, end}});
+    own.db += first;
+    KERNEL(conv_bias_gradient)(&own);
+}
+
+void KERNEL(winograd_weight)(const conv_weight_task *t) {
+    for (int block = 0; block < KERNEL(winograd_weight_blocks)(t); block++) {
+        KERNEL(winograd_weight_patches)(t, block, SLICE_WHOLE, t->scratch);
+        KERNEL(winograd_weight_sums)(t, block, 0, t->dout.channels, t->scratch);
     }
-    if (t->db) KERNEL(conv_bias_gradient)(t);
 }

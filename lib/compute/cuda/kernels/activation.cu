@@ -10,7 +10,7 @@ enum { ELEMENT_THREADS = 256 };
 
 typedef struct activation_task {
     activation_kind kind; // not ReLU
-    float factor;         // SCALE
+    activation_numbers numbers;
     size_t features;
     const float *x;
     float *y;
@@ -37,7 +37,7 @@ static __global__ void activation_forward(cut c, activation_task t) {
     wait_for_kernels_before();
     if (!p.live) return;
     four f = load_four(t.x + p.at);
-    for (int k = 0; k < LANE_ROUND; k++) f.v[k] = activate(f.v[k], t.factor, t.kind).value;
+    for (int k = 0; k < LANE_ROUND; k++) f.v[k] = activate(f.v[k], t.numbers, t.kind).value;
     store_four(t.y + p.at, f);
 }
 
@@ -47,7 +47,7 @@ static __global__ void activation_gradient(cut c, activation_task t) {
     if (!p.live) return;
     const four x = load_four(t.x + p.at);
     four f = load_four(t.dy + p.at);
-    for (int k = 0; k < LANE_ROUND; k++) f.v[k] *= activate(x.v[k], t.factor, t.kind).derivative;
+    for (int k = 0; k < LANE_ROUND; k++) f.v[k] *= activate(x.v[k], t.numbers, t.kind).derivative;
     store_four(t.dx + p.at, f);
 }
 
@@ -72,8 +72,8 @@ static dim3 grid_of(const cut *c, size_t features) {
 }
 
 static activation_task task_of(const cuda_layer_task *t, activation_kind kind) {
-    return activation_task{kind, (float)t->l->factor, shape_size(t->l->in), t->x, t->y, t->dy,
-                           t->dx};
+    return activation_task{
+        kind, layer_activation_numbers(t->l), shape_size(t->l->in), t->x, t->y, t->dy, t->dx};
 }
 
 static void forward(launch_stream s, const cut *c, const activation_task &t) {

@@ -20,7 +20,7 @@
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_CONV_FINISH_CUH
 
 #include "compute/cuda/kernels/conv_product.cuh"
-#include "compute/cuda/kernels/epilogue.cuh"
+#include "compute/cuda/kernels/epilogue_window.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
 #include "compute/cuda/kernels/last_block.cuh"
 #include "compute/cuda/kernels/norm.cuh"

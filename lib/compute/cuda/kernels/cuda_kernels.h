@@ -188,6 +188,7 @@ void cuda_sum_rows(launch_stream s, const cut *c, int rows, const float *z, cons
 typedef struct cuda_epilogue_task {
     shape size;                 // of z; y is that, or half as high and wide (rounded down)
     activation_kind activation; // with pool: none or ReLU
+    activation_numbers numbers; // its
     bool pool;
     bool norm;
     // Per channel, for shard s at s · norm_stride; only read if `norm`. norm_stride 0: the same for
@@ -196,12 +197,13 @@ typedef struct cuda_epilogue_task {
     float *from_dy, *from_z, *from_one;
     size_t norm_stride;
     bool sync;           // norm_task.sync
-    float *z;            // forward: read. Backward: becomes dz
+    float *z;            // forward: read. Backward: becomes dz, unless that replaces dy
     const float *second; // added before the activation; then no pooling. NULL: nothing
     float *y;
     uint8_t *argmax; // pool: index of the maximum, 0 … 3 in row-major order; the first of equals.
                      // 4: none passes the ReLU
     float *dy;
+    bool dz_replaces_dy; // not with pooling
     double *sums;        // sync, backward: [shard][2][channels], sum of dt and of dt · xhat
     const float *weight; // the norm's
     gradient_set gradients;
@@ -221,7 +223,7 @@ void cuda_epilogue(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 void cuda_conv_epilogue(launch_stream s, const cut *c, const cuda_conv_task *t,
                         const cuda_epilogue_task *epilogue);
 // dy becomes the gradient of what the activation reads, for the functions below, which know only
-// ReLU: after GELU and SiLU, and if `second`, whose gradient it is then too, has been added.
+// ReLU: after another activation, and if `second`, whose gradient it is then too, has been added.
 void cuda_epilogue_activation(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 // With dt the gradient of batch norm's output (dy where ReLU and pooling passed the value, else 0):
 // writes the gradients of weight (dt · xhat) and bias (dt) to the gradient buffers, and with sync
@@ -233,9 +235,9 @@ parts_room cuda_epilogue_sums_room(const cuda_epilogue_task *t, int lanes, int s
 void cuda_conv_input_sums(launch_stream s, const cut *c, const cuda_conv_task *t,
                           const cuda_epilogue_task *front);
 parts_room cuda_conv_input_sums_room(const cuda_conv_task *t, int lanes, int shards);
-// Replaces z by dz = dt, or with a norm by dt · from_dy + (z - mean) · from_z + from_one; zero in
-// lanes without a sample. Without a norm it reads y or argmax instead of z: forward may have left
-// no z.
+// Replaces z (or dy) by dz = dt, or with a norm by dt · from_dy + (z - mean) · from_z + from_one;
+// zero in lanes without a sample. Without a norm it reads y or argmax instead of z: forward may
+// have left no z.
 void cuda_epilogue_backward(launch_stream s, const cut *c, const cuda_epilogue_task *t);
 
 // ---- norm.cu: batch norm's statistics ----
@@ -311,7 +313,7 @@ typedef struct cuda_layer_task {
     const float *dy;
     float *dx, *dsecond;    // NULL: not needed. If both are one array, the second gradient is added
     bool second_adds;       // add to the values in dsecond
-    double *parts;          // backward: room as cuda_group_norm_room returns it
+    double *parts;          // backward: room as cuda_unfused_room returns it
     gradient_set gradients; // of weight and bias, at their places in the parameter arena
 } cuda_layer_task;
 
@@ -322,7 +324,20 @@ typedef struct cuda_layer_task {
     void cuda_##word##_backward(launch_stream s, const cut *c, const cuda_layer_task *t);
 UNFUSED_LAYERS(LAYER_LAUNCHES, )
 #undef LAYER_LAUNCHES
-parts_room cuda_group_norm_room(shape size, int lanes, int shards);
+parts_room cuda_unfused_room(const layer *l, int lanes, int shards);
+
+// A range of the features of each shard, to a range as long: of activations that may be larger.
+typedef struct cuda_range_task {
+    size_t features;
+    const float *from;
+    float *to;                         // not the place of `from`
+    size_t from_features, to_features; // of the activations
+    bool adds;                         // to the values there
+    // The whole activation at `to` is written, with zeros outside of `features` from this one on.
+    bool clears;
+    size_t first;
+} cuda_range_task;
+void cuda_range(launch_stream s, const cut *c, const cuda_range_task *t);
 
 // to = a + b, or a copy of a if b is NULL. `to` may be a or b.
 void cuda_sum(launch_stream s, const cut *c, size_t features, const float *a, const float *b,

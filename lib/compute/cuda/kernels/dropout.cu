@@ -64,6 +64,45 @@ static __global__ void __launch_bounds__(BLOCK) dropout(cut c, dropout_task t, u
     drop(c, t, p);
 }
 
+// ---- Whole channels, whole samples ----
+
+// A thread takes up to POSITIONS values of one part and one sample, for which it draws once.
+enum { POSITIONS = 16 };
+
+typedef struct parts_task {
+    dropout_task t;
+    unsigned parts, size; // of a sample; values of each
+    bool by_shard;        // the draw is that of the shard's first sample
+} parts_task;
+
+static __global__ void __launch_bounds__(BLOCK) drop_parts(cut c, parts_task p, unsigned pieces) {
+    const unsigned at = blockIdx.x * BLOCK + threadIdx.x, lanes = (unsigned)c.lanes;
+    const unsigned each = (p.size + POSITIONS - 1) / POSITIONS, lane = at % lanes;
+    const unsigned part = at / lanes / each, first = at / lanes % each * POSITIONS;
+    const unsigned end = first + POSITIONS < p.size ? first + POSITIONS : p.size;
+    const piece draw = {(size_t)shard_of_block(c), part, p.by_shard ? 0 : lane};
+    const size_t begin = draw.shard * p.t.features + (size_t)part * p.size;
+    compute_early(begin);
+    wait_for_kernels_before();
+    if (at >= pieces) return;
+    const random_stream stream = stream_of(c, p.t, draw);
+    const bool kept = random_bits(&stream, part) >> 8 >= p.t.threshold;
+    for (unsigned i = first; i < end; i++) {
+        const size_t k = (begin + i) * lanes + lane;
+        p.t.to[k] = kept ? p.t.factor * p.t.from[k] : 0.0f;
+    }
+}
+
+// ---- Launches ----
+
+static void launch_parts(launch_stream s, const cut *c, const layer *l, const dropout_task &t) {
+    const unsigned parts = (unsigned)dropped_parts(layer_traits_of(l)->drops, l->in);
+    const parts_task p = {t, parts, (unsigned)(t.features / parts), l->by_shard};
+    const unsigned pieces = parts * ((p.size + POSITIONS - 1) / POSITIONS) * (unsigned)c->lanes;
+    LAUNCH(drop_parts, dim3(blocks_for(pieces, BLOCK), 1, (unsigned)(c->end - c->first)), BLOCK, s,
+           *c, p, pieces);
+}
+
 // In inference nothing is dropped.
 static void launch(launch_stream s, const cut *c, const cuda_layer_task *l, const float *from,
                    float *to) {
@@ -82,6 +121,10 @@ static void launch(launch_stream s, const cut *c, const cuda_layer_task *l, cons
                             threshold, layer_keep_factor(l->l),
                             l->ids,    l->numbers,
                             from,      to};
+    if (layer_traits_of(l->l)->drops != DROPS_VALUES) {
+        launch_parts(s, c, l->l, t);
+        return;
+    }
     const unsigned pieces = (unsigned)((features + FEATURES - 1) / FEATURES * lanes);
     LAUNCH(dropout, dim3(blocks_for(pieces, BLOCK), 1, (unsigned)shards), BLOCK, s, *c, t, pieces);
 }
@@ -92,5 +135,21 @@ void cuda_dropout(launch_stream s, const cut *c, const cuda_layer_task *t) {
 
 // Draws the same random numbers again: no state is kept between the two directions.
 void cuda_dropout_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    launch(s, c, t, t->dy, t->dx);
+}
+
+void cuda_dropout2d(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    launch(s, c, t, t->x, t->y);
+}
+
+void cuda_dropout2d_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    launch(s, c, t, t->dy, t->dx);
+}
+
+void cuda_stochastic_depth(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    launch(s, c, t, t->x, t->y);
+}
+
+void cuda_stochastic_depth_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
     launch(s, c, t, t->dy, t->dx);
 }

@@ -4,9 +4,9 @@
 // cut off are those of cpu/kernels/epilogue.c.
 //
 // A thread works on four neighbouring samples. All threads of a launch have the same parts of a
-// epilogue, so testing for them costs nothing compared with the memory reads. GELU and SiLU need
-// more registers than the other activations, so they have kernels of their own.
-#include "compute/cuda/kernels/epilogue.cuh"
+// epilogue, so testing for them costs nothing compared with the memory reads. Activations other
+// than ReLU need more registers, so they have kernels of their own.
+#include "compute/cuda/kernels/epilogue_window.cuh"
 
 #include "compute/cuda/kernels/activation.cuh"
 #include "compute/cuda/kernels/gradient_sums.cuh"
@@ -17,20 +17,20 @@ enum { EPILOGUE_THREADS = 256 };
 
 // ---- Positions ----
 
-struct place {
+struct four_position {
     unsigned channel, y, x, lane;
 };
 
 // Returns the position of the i-th four, with `height` rows and `width` columns per channel.
-static __device__ __forceinline__ place place_of(unsigned i, unsigned height, unsigned width,
-                                                 int lanes) {
+static __device__ __forceinline__ four_position position_of(unsigned i, unsigned height,
+                                                            unsigned width, int lanes) {
     const unsigned fours = (unsigned)lanes / LANE_ROUND;
     const unsigned column = i / fours, row = column / width;
-    return place{row / height, row % height, column % width, i % fours * LANE_ROUND};
+    return four_position{row / height, row % height, column % width, i % fours * LANE_ROUND};
 }
 
 // Returns the floats from the start of a shard's z to the upper left element of a window.
-static __device__ __forceinline__ unsigned window_at(shape z, place p, int lanes) {
+static __device__ __forceinline__ unsigned window_at(shape z, four_position p, int lanes) {
     const unsigned row = p.channel * (unsigned)z.height + 2 * p.y;
     return (row * (unsigned)z.width + 2 * p.x) * (unsigned)lanes + p.lane;
 }
@@ -56,7 +56,7 @@ template <bool SMOOTH> static __global__ void epilogue_forward(cut c, cuda_epilo
     for (int k = 0; k < LANE_ROUND; k++) {
         float v = normalise(t, a, f.v[k]);
         if (t.second) v += second.v[k];
-        f.v[k] = SMOOTH ? activate(v, 1, t.activation).value : passes(t, v) ? v : 0;
+        f.v[k] = SMOOTH ? activate(v, t.numbers, t.activation).value : passes(t, v) ? v : 0;
     }
     store_four(t.y + first + at, f);
 }
@@ -66,7 +66,7 @@ static __global__ void epilogue_forward_pool(cut c, cuda_epilogue_task t) {
     const unsigned n = shard_floats(out, c.lanes);
     const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     const int shard = shard_of_block(c);
-    const place p = place_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
+    const four_position p = position_of(i, (unsigned)out.height, (unsigned)out.width, c.lanes);
     const float *z =
         t.z + (size_t)shard * shard_floats(t.size, c.lanes) + window_at(t.size, p, c.lanes);
     compute_early(z);
@@ -122,7 +122,7 @@ template <bool SMOOTH> static __global__ void epilogue_activation(cut c, cuda_ep
     four dy = load_four(t.dy + here);
     for (int k = 0; k < LANE_ROUND; k++) {
         if (SMOOTH)
-            dy.v[k] *= activate(normalise(t, a, v.v[k]), 1, t.activation).derivative;
+            dy.v[k] *= activate(normalise(t, a, v.v[k]), t.numbers, t.activation).derivative;
         else
             dy.v[k] = passes(t, v.v[k]) ? dy.v[k] : 0;
     }
@@ -310,7 +310,7 @@ static __global__ void epilogue_backward(cut c, cuda_epilogue_task t) {
         const float dt = passes(t, normalise(t, a, v.v[k])) ? dy.v[k] : 0;
         v.v[k] = lane + k < samples ? to_dz(t, f, dt, v.v[k]) : 0;
     }
-    store_four(t.z + here, v);
+    store_four((t.dz_replaces_dy ? t.dy : t.z) + here, v);
 }
 
 // dy and argmaxes of a window; none if it extends past the edge, because pooling has no such window
@@ -320,8 +320,8 @@ struct pooled {
     uint32_t argmaxes;
 };
 
-static __device__ __forceinline__ pooled pooled_at(const cuda_epilogue_task &t, int shard, place p,
-                                                   int lanes) {
+static __device__ __forceinline__ pooled pooled_at(const cuda_epilogue_task &t, int shard,
+                                                   four_position p, int lanes) {
     const shape out = result_shape(t);
     if (p.y >= (unsigned)out.height || p.x >= (unsigned)out.width) return pooled{{{0, 0, 0, 0}}, 0};
     const unsigned row = p.channel * (unsigned)out.height + p.y;
@@ -333,7 +333,7 @@ static __device__ __forceinline__ pooled pooled_at(const cuda_epilogue_task &t, 
 static __global__ void epilogue_backward_pool(cut c, cuda_epilogue_task t, unsigned n) {
     const unsigned i = blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
     const unsigned height = (unsigned)t.size.height, width = (unsigned)t.size.width;
-    const place p = place_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
+    const four_position p = position_of(i, (height + 1) / 2, (width + 1) / 2, c.lanes);
     compute_early(p.channel);
     wait_for_kernels_before();
     if (i >= n) return;

@@ -10,7 +10,7 @@
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_GRADIENT_SUMS_CUH
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_GRADIENT_SUMS_CUH
 
-#include "compute/cuda/kernels/epilogue.cuh"
+#include "compute/cuda/kernels/epilogue_window.cuh"
 #include "compute/cuda/kernels/norm.cuh"
 
 // Four lanes of z, and the lanes to which dy is propagated.

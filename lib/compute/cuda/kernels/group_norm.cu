@@ -3,7 +3,7 @@
 //
 // A block takes the channels of one group of channels and 16 samples: threadIdx.x is the sample, .y
 // a row. It has the statistics of these samples to itself.
-#include "compute/cuda/kernels/exact/exact.cuh"
+#include "compute/cuda/kernels/exact/channel_gradients.cuh"
 
 typedef struct group_norm_task {
     shape size;
@@ -15,8 +15,6 @@ typedef struct group_norm_task {
     const float *dy;
     float *dx; // NULL: not needed
     double *parts;
-    gradient_set gradients;
-    size_t weight_at, bias_at;
 } group_norm_task;
 
 struct part_place {
@@ -177,30 +175,12 @@ static __global__ void __launch_bounds__(PLANE_THREADS)
     }
 }
 
-enum { CHANNEL_THREADS = 64 };
-
-// The gradients of weight and bias, over the groups of samples of a shard; one thread a channel.
-static __global__ void __launch_bounds__(CHANNEL_THREADS)
-    group_norm_weights(cut c, group_norm_task t) {
-    wait_for_kernels_before();
-    const int channel = (int)(blockIdx.x * CHANNEL_THREADS + threadIdx.x);
-    const int shard = shard_of_block(c), samples = c.count[shard];
-    if (channel >= t.size.channels || samples == 0) return;
-    const two_floats sum = tree_sum<two_floats>(groups_of(samples), [&](unsigned g) {
-        const two_sums of = numbers_of(t.parts, c, t.size.channels, shard, g)[channel];
-        return two_floats{(float)of.a, (float)of.b};
-    });
-    float *gradients = t.gradients.base + (size_t)shard * t.gradients.stride + channel;
-    gradients[t.bias_at] = sum.a;
-    gradients[t.weight_at] = sum.b;
-}
-
 // ---- Launching ----
 
 static group_norm_task task_of(const cuda_layer_task *t) {
     const layer *l = t->l;
-    return group_norm_task{l->in, l->groups, (float)l->eps, t->weight,    t->bias,   t->x,   t->y,
-                           t->dy, t->dx,     t->parts,      t->gradients, l->weight, l->bias};
+    return group_norm_task{l->in, l->groups, (float)l->eps, t->weight, t->bias,
+                           t->x,  t->y,      t->dy,         t->dx,     t->parts};
 }
 
 // Two rows at least: whole warps.
@@ -213,8 +193,13 @@ static dim3 part_grid(const cut *c, const group_norm_task *t) {
     return dim3((unsigned)t->groups, groups_of(c->lanes), (unsigned)(c->end - c->first));
 }
 
-parts_room cuda_group_norm_room(shape size, int lanes, int shards) {
-    return numbers_room(size.channels, lanes, shards);
+// The numbers of weight and bias, and what backward keeps of each sample.
+parts_room cuda_unfused_room(const layer *l, int lanes, int shards) {
+    const size_t kept = layer_kept(l) * (size_t)lanes * (size_t)shards;
+    parts_room room = {0, 0};
+    if (layer_weights(l) > 0) room = numbers_room(l->in.channels, lanes, shards);
+    room.parts += (kept * sizeof(float) + sizeof(double) - 1) / sizeof(double);
+    return room;
 }
 
 void cuda_group_norm(launch_stream s, const cut *c, const cuda_layer_task *l) {
@@ -226,7 +211,5 @@ void cuda_group_norm_backward(launch_stream s, const cut *c, const cuda_layer_ta
     const group_norm_task t = task_of(l);
     if (c->first >= c->end) return;
     LAUNCH(group_norm_gradient, part_grid(c, &t), part_block(&t), s, *c, t);
-    const unsigned blocks = blocks_for((size_t)t.size.channels, CHANNEL_THREADS);
-    LAUNCH(group_norm_weights, dim3(blocks, 1, (unsigned)(c->end - c->first)), CHANNEL_THREADS, s,
-           *c, t);
+    launch_channel_gradients(s, c, l);
 }

@@ -2,17 +2,14 @@
 // pool.cu - unfused pooling: any window, stride and padding. (2×2 max pooling after another layer
 // is in epilogue.cu.)
 //
-// One thread per element of the result, in memory order: neighbouring threads take neighbouring
-// samples of the same position. Sums are added in the order of cpu/kernels/pool.c. A shard's
-// activation has fewer than 2^32 elements.
-#include "compute/cuda/kernels/device.cuh"
+// Sums are added in the order of cpu/kernels/pool.c.
+#include "compute/cuda/kernels/positions.cuh"
 #include "compute/layer_sums.h"
-
-enum { BLOCK = 256 };
+#include "compute/pool_windows.h"
 
 typedef struct pool_task {
     shape in, out;
-    int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
+    pool_axis rows, columns;
     const float *x;
     float *y;
     uint8_t *argmax; // max: index in the part of the window inside the image, row-major
@@ -20,42 +17,16 @@ typedef struct pool_task {
     float *dx;
 } pool_task;
 
-// A thread's element of [channels][height][width][lanes].
-typedef struct place {
-    size_t plane; // index among all shards' channels
-    int y, x;
-    unsigned lane;
-} place;
-
-static __device__ place place_of(unsigned at, const cut &c, shape size) {
-    const unsigned lanes = (unsigned)c.lanes;
-    const unsigned width = (unsigned)size.width, height = (unsigned)size.height;
-    const unsigned pixel = at / lanes, row = pixel / width;
-    place p;
-    p.plane = (size_t)shard_of_block(c) * (size_t)size.channels + row / height;
-    p.y = (int)(row % height);
-    p.x = (int)(pixel % width);
-    p.lane = at % lanes;
-    return p;
-}
-
-static __device__ size_t element(const place &p, const cut &c, shape size, int y, int x) {
-    const size_t row = p.plane * (size_t)size.height + (size_t)y;
-    return (row * (size_t)size.width + (size_t)x) * (size_t)c.lanes + p.lane;
-}
-
 typedef struct window {
     int top, left, bottom, right; // the part inside the image, never empty
 } window;
 
 static __device__ window window_at(const pool_task &t, int y, int x) {
     window w;
-    w.top = y * t.stride_y - t.pad_y;
-    w.left = x * t.stride_x - t.pad_x;
-    w.bottom = w.top + t.kernel_h < t.in.height ? w.top + t.kernel_h : t.in.height;
-    w.right = w.left + t.kernel_w < t.in.width ? w.left + t.kernel_w : t.in.width;
-    if (w.top < 0) w.top = 0;
-    if (w.left < 0) w.left = 0;
+    w.top = pool_first(t.rows, y);
+    w.left = pool_first(t.columns, x);
+    w.bottom = pool_end(t.rows, y);
+    w.right = pool_end(t.columns, x);
     return w;
 }
 
@@ -64,7 +35,7 @@ static __device__ window window_at(const pool_task &t, int y, int x) {
 // The first of equals wins, or the last NaN.
 static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, unsigned elements) {
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    const place p = place_of(at, c, t.out);
+    const position p = position_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
     compute_early(p.plane);
     wait_for_kernels_before();
@@ -84,19 +55,19 @@ static __global__ void __launch_bounds__(BLOCK) max_pool(cut c, pool_task t, uns
     t.argmax[out] = (uint8_t)argmax;
 }
 
-static __device__ float elements_of_window(const pool_task &t) {
-    return (float)(t.kernel_h * t.kernel_w);
+static __device__ float divisor_at(const pool_task &t, int y, int x) {
+    return (float)(pool_counted(t.rows, y) * pool_counted(t.columns, x));
 }
 
 static __global__ void __launch_bounds__(BLOCK)
     average_pool(cut c, pool_task t, unsigned elements) {
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    const place p = place_of(at, c, t.out);
+    const position p = position_of(at, c, t.out);
     const window w = window_at(t, p.y, p.x);
     compute_early(p.plane);
     wait_for_kernels_before();
     if (at >= elements) return;
-    const bool parts = is_long_sum(t.kernel_h, t.kernel_w);
+    const bool parts = is_long_sum(pool_extent(t.rows, p.y), pool_extent(t.columns, p.x));
     float sum = 0, total = 0;
     for (int y = w.top; y < w.bottom; y++) {
         const float *x = t.x + element(p, c, t.in, y, w.left);
@@ -105,27 +76,17 @@ static __global__ void __launch_bounds__(BLOCK)
         total += sum;
         sum = 0;
     }
-    t.y[element(p, c, t.out, p.y, p.x)] = (total + sum) / elements_of_window(t);
+    t.y[element(p, c, t.out, p.y, p.x)] = (total + sum) / divisor_at(t, p.y, p.x);
 }
 
 // ---- Backward ----
 
-// Along one axis, the first window that contains position `at`, and the end of those windows.
-static __device__ int first_window(int at, int kernel, int stride, int pad) {
-    const int behind = at + pad - kernel; // start of a window that just misses it
-    return behind < 0 ? 0 : behind / stride + 1;
-}
-
-static __device__ int end_window(int at, int stride, int pad, int windows) {
-    const int end = (at + pad) / stride + 1;
-    return end < windows ? end : windows;
-}
-
 // Returns the contribution of window (y, x) to an input inside it.
 template <bool MAX>
-static __device__ float share(const cut &c, const pool_task &t, const place &input, int y, int x) {
+static __device__ float share(const cut &c, const pool_task &t, const position &input, int y,
+                              int x) {
     const size_t out = element(input, c, t.out, y, x);
-    if (!MAX) return t.dy[out] / elements_of_window(t);
+    if (!MAX) return t.dy[out] / divisor_at(t, y, x);
     const window w = window_at(t, y, x);
     const int which = (input.y - w.top) * (w.right - w.left) + input.x - w.left;
     return t.argmax[out] == which ? t.dy[out] : 0.0f;
@@ -135,32 +96,23 @@ template <bool MAX>
 static __global__ void __launch_bounds__(BLOCK)
     pool_backward(cut c, pool_task t, unsigned elements) {
     const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    const place p = place_of(at, c, t.in);
-    const int y_end = end_window(p.y, t.stride_y, t.pad_y, t.out.height);
-    const int x_first = first_window(p.x, t.kernel_w, t.stride_x, t.pad_x);
-    const int x_end = end_window(p.x, t.stride_x, t.pad_x, t.out.width);
+    const position p = position_of(at, c, t.in);
+    const int y_first = pool_first_over(t.rows, p.y), y_end = pool_end_over(t.rows, p.y);
+    const int x_first = pool_first_over(t.columns, p.x), x_end = pool_end_over(t.columns, p.x);
     wait_for_kernels_before();
     if (at >= elements) return;
     float sum = 0;
-    for (int y = first_window(p.y, t.kernel_h, t.stride_y, t.pad_y); y < y_end; y++)
+    for (int y = y_first; y < y_end; y++)
         for (int x = x_first; x < x_end; x++) sum += share<MAX>(c, t, p, y, x);
     t.dx[element(p, c, t.in, p.y, p.x)] = sum;
 }
 
 // ---- Launches ----
 
-static unsigned elements_of_shard(const cut *c, shape size) {
-    return (unsigned)(shape_size(size) * (size_t)c->lanes);
-}
-
-static dim3 grid_of(const cut *c, unsigned elements) {
-    return dim3(blocks_for(elements, BLOCK), 1, (unsigned)(c->end - c->first));
-}
-
 static pool_task task_of(const cuda_layer_task *t) {
     const layer *l = t->l;
-    return pool_task{l->in,    l->out, l->kernel_h, l->kernel_w, l->stride_h, l->stride_w, l->pad_h,
-                     l->pad_w, t->x,   t->y,        t->choices,  t->dy,       t->dx};
+    return pool_task{l->in,      l->out, pool_rows(l), pool_columns(l), t->x, t->y,
+                     t->choices, t->dy,  t->dx};
 }
 
 void cuda_max_pool(launch_stream s, const cut *c, const cuda_layer_task *t) {
@@ -175,6 +127,10 @@ void cuda_avg_pool(launch_stream s, const cut *c, const cuda_layer_task *t) {
         LAUNCH(average_pool, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
 }
 
+void cuda_adaptive_avg_pool(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    cuda_avg_pool(s, c, t);
+}
+
 // One thread per position of dx, which gathers from the windows that contain it: nothing is added
 // atomically.
 void cuda_max_pool_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
@@ -187,4 +143,8 @@ void cuda_avg_pool_backward(launch_stream s, const cut *c, const cuda_layer_task
     const unsigned elements = elements_of_shard(c, t->l->in);
     if (c->first < c->end)
         LAUNCH(pool_backward<false>, grid_of(c, elements), BLOCK, s, *c, task_of(t), elements);
+}
+
+void cuda_adaptive_avg_pool_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
+    cuda_avg_pool_backward(s, c, t);
 }

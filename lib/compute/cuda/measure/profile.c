@@ -81,11 +81,12 @@ static const char *forward_of(const unit_options *o) {
 static const char *what_it_does(const cuda_unit *u, operation_kind kind) {
     switch (kind) {
     case OP_LOAD: return "load";
-    case OP_ANCHOR: return forward_of(&u->layers.options);
+    case OP_ANCHOR: return forward_of(&u->layers->options);
     case OP_MOMENTS: return "moments";
     case OP_NORM: return "scale and shift";
     case OP_EPILOGUE: return "tail";
     case OP_UNFUSED: return "forward";
+    case OP_COPY: return "copy";
     case OP_LOSS: return "loss";
     case OP_EPILOGUE_ACTIVATION: return "activation gradient";
     case OP_EPILOGUE_SECOND: return "gradient of the second input";
@@ -95,6 +96,7 @@ static const char *what_it_does(const cuda_unit *u, operation_kind kind) {
     case OP_ANCHOR_WEIGHTS: return "weight gradient";
     case OP_ANCHOR_INPUT: return u->sums_of ? "input gradient with sums" : "input gradient";
     case OP_UNFUSED_BACKWARD: return "gradient";
+    case OP_COPY_GRADIENT: return "copy of the gradient";
     case OP_ADD_GRADIENT: return "sum of input gradients";
     case OP_RECEIVE:
     case OP_SEND:
@@ -112,8 +114,9 @@ static const char *what_it_does(const cuda_unit *u, operation_kind kind) {
 // which may cover several layers, belongs to its unit's first one.
 static const layer *layer_of(const cuda_unit *u, operation_kind kind) {
     if (!u || kind == OP_LOSS) return NULL;
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     if (l->unfused) return l->unfused;
+    if (l->moved) return l->moved;
     const bool norms = kind == OP_MOMENTS || kind == OP_NORM || kind == OP_EPILOGUE_SUMS ||
                        kind == OP_NORM_BACKWARD;
     return norms || !l->anchor ? l->norm : l->anchor;
@@ -165,7 +168,7 @@ static double from_epilogue_bytes(const engine *e, const unit_layers *l) {
 // Returns the number of output positions per sample that the product computes: if it makes an
 // epilogue without z, only those that windows contain.
 static double positions_of(const cuda_unit *u, bool windows) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     return windows ? 4.0 * l->y.height * l->y.width : (double)l->z.height * l->z.width;
 }
 
@@ -178,7 +181,7 @@ static double passed_bytes(const engine *e, unit_source to, shape z) {
 // A copy, or a sum of two values.
 static void count_sum(const engine *e, const cuda_unit *u, operation_kind kind,
                       operation_profile *p) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     if (kind == OP_ANCHOR)
         p->bytes = (l->sum ? 3.0 : 2.0) * sizeof(float) * values(e, l->z);
     else
@@ -188,7 +191,7 @@ static void count_sum(const engine *e, const cuda_unit *u, operation_kind kind,
 // An anchor's forward, weight gradient and input gradient have the same number of multiply-adds.
 static void count_anchor(const engine *e, const cuda_unit *u, operation_kind kind,
                          operation_profile *p) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     const double z = sizeof(float) * values(e, l->z);
     if (!l->anchor) {
         count_sum(e, u, kind, p);
@@ -199,7 +202,7 @@ static void count_anchor(const engine *e, const cuda_unit *u, operation_kind kin
     p->bytes = sizeof(float) * values(e, l->anchor->in) + times * parameter_bytes(l->anchor);
     p->bytes += !epilogue ? z : l->norm ? 2 * z + epilogue_bytes(e, l) : epilogue_bytes(e, l);
     if (kind == OP_ANCHOR_INPUT && u->sums_of)
-        p->bytes += from_epilogue_bytes(e, &u->sums_of->layers);
+        p->bytes += from_epilogue_bytes(e, u->sums_of->layers);
     p->flop = 2 * (double)layer_weights(l->anchor) * positions_of(u, epilogue && l->pool) *
               e->plan.lanes * local_shards(e);
 }
@@ -209,7 +212,7 @@ static void count_anchor(const engine *e, const cuda_unit *u, operation_kind kin
 // passed the ReLU.
 static void count_epilogue(const engine *e, const cuda_unit *u, operation_kind kind,
                            operation_profile *p) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     const double z = sizeof(float) * values(e, l->z);
     p->bytes = z + epilogue_bytes(e, l);
     if (kind == OP_EPILOGUE && l->plus) p->bytes += z;
@@ -223,7 +226,7 @@ static void count_epilogue(const engine *e, const cuda_unit *u, operation_kind k
 // Two doubles, and three or four floats, of every channel and shard, and the norm's parameters.
 static void count_norm(const engine *e, const cuda_unit *u, operation_kind kind,
                        operation_profile *p) {
-    const double channels = u->layers.norm->out.channels;
+    const double channels = u->layers->norm->out.channels;
     const double floats =
         kind == OP_NORM ? 6 : 5; // 4 and two of the gradient buffer; 3 and two read
     p->bytes = local_shards(e) * channels * (2 * sizeof(double) + floats * sizeof(float)) +
@@ -231,8 +234,9 @@ static void count_norm(const engine *e, const cuda_unit *u, operation_kind kind,
 }
 
 static void count_unfused(const engine *e, const cuda_unit *u, operation_profile *p) {
-    const layer *l = u->layers.unfused;
-    p->bytes = sizeof(float) * ((1 + layer_has_second(l)) * values(e, l->in) + values(e, l->out)) +
+    const layer *l = u->layers->unfused;
+    const double second = layer_has_second(l) ? values(e, layer_second_shape(l)) : 0;
+    p->bytes = sizeof(float) * (values(e, l->in) + second + values(e, l->out)) +
                (l->kind == LAYER_MAX_POOL ? values(e, l->out) : 0);
 }
 
@@ -244,7 +248,7 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     case OP_ANCHOR:
     case OP_ANCHOR_WEIGHTS:
     case OP_ANCHOR_INPUT: count_anchor(e, u, op->kind, p); break;
-    case OP_MOMENTS: p->bytes = sizeof(float) * values(e, u->layers.z); break;
+    case OP_MOMENTS: p->bytes = sizeof(float) * values(e, u->layers->z); break;
     case OP_NORM:
     case OP_NORM_BACKWARD: count_norm(e, u, op->kind, p); break;
     case OP_EPILOGUE:
@@ -252,9 +256,11 @@ static void count_operation(const engine *e, const operation *op, operation_prof
     case OP_EPILOGUE_BACKWARD: count_epilogue(e, u, op->kind, p); break;
     case OP_UNFUSED:
     case OP_UNFUSED_BACKWARD: count_unfused(e, u, p); break;
-    case OP_EPILOGUE_ACTIVATION: p->bytes = 3 * sizeof(float) * values(e, u->layers.z); break;
-    case OP_EPILOGUE_SECOND: p->bytes = passed_bytes(e, u->layers.second, u->layers.z); break;
-    case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, u->layers.x); break;
+    case OP_EPILOGUE_ACTIVATION: p->bytes = 3 * sizeof(float) * values(e, u->layers->z); break;
+    case OP_EPILOGUE_SECOND: p->bytes = passed_bytes(e, u->layers->second, u->layers->z); break;
+    case OP_COPY: p->bytes = 2 * sizeof(float) * values(e, u->layers->y); break;
+    case OP_COPY_GRADIENT: p->bytes = passed_bytes(e, u->layers->source, u->layers->y); break;
+    case OP_ADD_GRADIENT: p->bytes = 3 * sizeof(float) * values(e, u->layers->x); break;
     case OP_LOSS: p->bytes = samples * (8.0 * e->plan.program->classes + 1); break;
     case OP_RECEIVE:
     case OP_SEND:

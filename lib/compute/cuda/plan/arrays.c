@@ -11,7 +11,7 @@ static void make_room(parts_room *most, parts_room room) {
     if (room.counters > most->counters) most->counters = room.counters;
 }
 
-// Only one norm, of batches or groups, makes its moments or its gradient at a time, so they share
+// Only one norm, whatever it normalises, makes its moments or its gradient at a time, so they share
 // this memory.
 static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, error *err) {
     const int lanes = p->lanes, shards = p->options.local_shards;
@@ -19,17 +19,17 @@ static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, err
     status rc;
     for (int i = 0; i < p->units.count; i++) {
         const cuda_unit *u = &p->placed[i];
-        if (u->layers.norm && !u->layers.options.sums_with_reader) {
-            const cuda_epilogue_task t = {.size = u->layers.z, .pool = u->layers.pool};
+        if (u->layers->norm && !u->layers->options.sums_with_reader) {
+            const cuda_epilogue_task t = {.size = u->layers->z, .pool = u->layers->pool};
             make_room(&most, p->sums_by->epilogue_sums_room(&t, lanes, shards));
         }
-        if (u->layers.norm && !u->layers.options.moments_with_anchor)
-            make_room(&most, p->sums_by->moments_room(u->layers.z, lanes, shards));
-        if (u->layers.unfused && u->layers.unfused->kind == LAYER_GROUP_NORM)
-            make_room(&most, cuda_group_norm_room(u->layers.x, lanes, shards));
+        if (u->layers->norm && !u->layers->options.moments_with_anchor)
+            make_room(&most, p->sums_by->moments_room(u->layers->z, lanes, shards));
+        if (u->layers->unfused)
+            make_room(&most, cuda_unfused_room(u->layers->unfused, lanes, shards));
         if (!u->ours) continue;
-        const cuda_conv_task t = cuda_conv_task_of(u->layers.anchor);
-        if (u->layers.options.moments_with_anchor)
+        const cuda_conv_task t = cuda_conv_task_of(u->layers->anchor);
+        if (u->layers->options.moments_with_anchor)
             make_room(&most, cuda_conv_moments_room(&t, lanes, shards));
         if (u->sums_of) make_room(&most, cuda_conv_input_sums_room(&t, lanes, shards));
     }

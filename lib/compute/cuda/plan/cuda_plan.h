@@ -13,7 +13,7 @@
 
 // A unit and its activations for all of an engine's shards, in the layout of cuda_kernels.h.
 typedef struct cuda_unit {
-    unit_layers layers;
+    const unit_layers *layers;
     bool ours; // the anchor is a product of conv.cu; if not, of cuBLAS, or there is no anchor
     // The unit that makes x, if the input gradient also makes the sums for its batch norm.
     const struct cuda_unit *sums_of;
@@ -29,7 +29,8 @@ typedef struct cuda_unit {
     cuda_conv_task conv;
     norm_task norm;
     cuda_epilogue_task epilogue, epilogue_gradient, inference_epilogue;
-    cuda_layer_task layer; // unfused; or the scale of the logits, in place
+    cuda_range_task range, range_gradient; // moved
+    cuda_layer_task layer;                 // unfused; or the scale of the logits, in place
 } cuda_unit;
 
 typedef struct cuda_plan {

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "compute/cuda/plan/cuda_plan.h"
 #include "compute/plan/lifetimes.h"
+#include "compute/plan/within.h"
 
 void cuda_plan_begin(cuda_plan *p, const program *of, const engine_options *o,
                      optimizer_kind kind) {
@@ -48,37 +49,49 @@ static size_t values(const cuda_plan *p, shape s) {
     return (size_t)p->options.local_shards * shape_size(s) * (size_t)p->lanes;
 }
 
-static const float *value_of(const cuda_plan *p, unit_source s) {
-    return s.unit == UNIT_INPUT ? p->input : p->placed[s.unit].y;
+static float *value_of(const cuda_plan *p, int unit) {
+    return unit == UNIT_NONE ? NULL : unit == UNIT_INPUT ? p->input : p->placed[unit].y;
 }
 
 static float *gradient_of(const cuda_plan *p, unit_source s) {
     return !s.gradient ? NULL : s.unit == UNIT_INPUT ? p->input_gradient : p->placed[s.unit].dy;
 }
 
+// Values within others, once these are placed.
+static void place_within(cuda_plan *p, int index) {
+    const value_range y = units_place(&p->units, index);
+    const value_range dy = units_gradient_place(&p->units, index);
+    cuda_unit *u = &p->placed[index];
+    if (y.unit != index) u->y = value_of(p, y.unit) + y.feature * (size_t)p->lanes;
+    if (dy.unit == index) return;
+    float *whole = dy.unit == UNIT_INPUT ? p->input_gradient : p->placed[dy.unit].dy;
+    if (whole) u->dy = whole + dy.feature * (size_t)p->lanes;
+}
+
 static void place_sources(const cuda_plan *p, cuda_unit *u) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     const bool adds = l->source.gradient && l->source.adds;
-    const cuda_unit *source = l->source.unit == UNIT_INPUT ? NULL : &p->placed[l->source.unit];
-    if (source && source->layers.options.sums_with_reader) u->sums_of = source;
-    u->x = value_of(p, l->source);
+    const cuda_unit *source = l->source.unit < 0 ? NULL : &p->placed[l->source.unit];
+    if (source && source->layers->options.sums_with_reader) u->sums_of = source;
+    u->x = value_of(p, l->source.unit);
+    if (l->options.on_x) u->z = value_of(p, l->source.unit);
     u->dx = adds ? p->added : gradient_of(p, l->source);
     u->dx_total = adds ? gradient_of(p, l->source) : NULL;
     if (!unit_has_second(l)) return;
-    u->second = value_of(p, l->second);
+    u->second = value_of(p, l->second.unit);
     u->second_dx = gradient_of(p, l->second);
 }
 
 static void begin_unit(cuda_plan *p, int index) {
     cuda_unit *u = &p->placed[index];
     const layer *anchor = p->units.units[index].anchor;
-    u->layers = p->units.units[index];
+    u->layers = &p->units.units[index];
     u->ours = anchor && cuda_is_ours(p->sums_by, anchor, p->lanes);
     p->uses_blas |= anchor && !u->ours;
 }
 
 static status take_choices(cuda_plan *p, cuda_unit *u, cuda_device *d, error *err) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     if (l->last || !(l->pool || (l->unfused && layer_traits_of(l->unfused)->has_choices)))
         return STATUS_OK;
     return cuda_take(d, values(p, l->y), &u->argmax, err);
@@ -117,11 +130,11 @@ static void place_all(placing *x, cuda_plan *p) {
     place(x, UNIT_INPUT, VALUE_DY, p->program->input, &p->input_gradient);
     for (int i = 0; i < p->units.count; i++) {
         cuda_unit *u = &p->placed[i];
-        place(x, i, VALUE_Z, u->layers.z, &u->z);
-        place(x, i, VALUE_Y, u->layers.y, &u->y);
+        place(x, i, VALUE_Z, u->layers->z, &u->z);
+        place(x, i, VALUE_Y, u->layers->y, &u->y);
     }
     for (int i = p->units.count - 1; i >= 0; i--)
-        place(x, i, VALUE_DY, p->placed[i].layers.y, &p->placed[i].dy);
+        place(x, i, VALUE_DY, p->placed[i].layers->y, &p->placed[i].dy);
 }
 
 static status take_activations(cuda_plan *p, cuda_device *d, error *err) {
@@ -170,7 +183,7 @@ static status take_added(cuda_plan *p, cuda_device *d, error *err) {
     size_t most = 0;
     for (int i = 0; i < p->units.count; i++) {
         const unit_layers *l = &p->units.units[i];
-        if (l->source.adds) most = larger(most, values(p, l->x));
+        if (l->source.adds && !l->moved) most = larger(most, values(p, l->x));
     }
     return cuda_take(d, most * sizeof(float), &p->added, err);
 }
@@ -181,6 +194,7 @@ status cuda_place(cuda_plan *p, cuda_device *d, error *err) {
     for (int i = 0; i < p->units.count; i++) begin_unit(p, i);
     TRY(take_activations(p, d, err));
     TRY(take_added(p, d, err));
+    for (int i = 0; i < p->units.count; i++) place_within(p, i);
     for (int i = 0; i < p->units.count; i++) {
         place_sources(p, &p->placed[i]);
         TRY(take_choices(p, &p->placed[i], d, err));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tasks of a plan's kernels.
 #include "compute/cuda/plan/arrays.h"
+#include "compute/plan/within.h"
 
 // The arrays that tasks point to.
 typedef struct sources {
@@ -11,7 +12,7 @@ typedef struct sources {
 } sources;
 
 static cuda_conv_task conv_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.anchor;
+    const layer *l = u->layers->anchor;
     cuda_conv_task t = cuda_conv_task_of(l);
     t.x = u->x;
     t.weight = s->model->parameters + l->weight;
@@ -26,10 +27,10 @@ static cuda_conv_task conv_of(const sources *s, const cuda_unit *u) {
 }
 
 static norm_task norm_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.norm;
+    const layer *l = u->layers->norm;
     const norm_arrays *n = s->norm;
-    const size_t at = u->layers.norm_channel, parameters = s->plan->program->parameters;
-    return (norm_task){.size = u->layers.z,
+    const size_t at = u->layers->norm_channel, parameters = s->plan->program->parameters;
+    return (norm_task){.size = u->layers->z,
                        .eps = l->eps,
                        .sync = s->plan->options.sync_batch_norm,
                        .shards = s->plan->options.shards,
@@ -56,10 +57,11 @@ static norm_task norm_of(const sources *s, const cuda_unit *u) {
 
 // From the norm's task, if the unit has one.
 static cuda_epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
     const norm_task *n = &u->norm;
     cuda_epilogue_task t = {.size = l->z,
                             .activation = unit_epilogue_activation(l),
+                            .numbers = unit_epilogue_numbers(l),
                             .pool = l->pool,
                             .norm = l->norm != NULL,
                             .z = u->z,
@@ -67,6 +69,7 @@ static cuda_epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
                             .y = u->y,
                             .argmax = u->argmax,
                             .dy = u->dy,
+                            .dz_replaces_dy = l->options.on_x,
                             .sums = s->norm->own,
                             .gradients = s->gradients};
     if (!l->norm) return t;
@@ -90,7 +93,7 @@ static cuda_epilogue_task epilogue_of(const sources *s, const cuda_unit *u) {
 
 static cuda_epilogue_task epilogue_gradient_of(const cuda_unit *u) {
     cuda_epilogue_task t = u->epilogue;
-    if (u->layers.plus || u->layers.smooth) t.activation = ACTIVATION_NONE;
+    if (u->layers->plus || u->layers->smooth) t.activation = ACTIVATION_NONE;
     return t;
 }
 
@@ -99,15 +102,15 @@ static cuda_epilogue_task epilogue_gradient_of(const cuda_unit *u) {
 static cuda_epilogue_task inference_epilogue_of(const sources *s, const cuda_unit *u) {
     cuda_epilogue_task t = u->epilogue;
     if (!t.norm) return t;
-    t.scale = s->norm->run_scale + u->layers.norm_channel;
-    t.shift = s->norm->run_shift + u->layers.norm_channel;
+    t.scale = s->norm->run_scale + u->layers->norm_channel;
+    t.shift = s->norm->run_shift + u->layers->norm_channel;
     t.mean = NULL;
     t.norm_stride = 0;
     return t;
 }
 
 static cuda_layer_task layer_of(const sources *s, const cuda_unit *u) {
-    const layer *l = u->layers.unfused;
+    const layer *l = u->layers->unfused;
     return (cuda_layer_task){.l = l,
                              .x = u->x,
                              .second = u->second,
@@ -119,18 +122,55 @@ static cuda_layer_task layer_of(const sources *s, const cuda_unit *u) {
                              .dy = u->dy,
                              .dx = u->dx,
                              .dsecond = u->second_dx,
-                             .second_adds = u->layers.second.adds,
+                             .second_adds = u->layers->second.adds,
                              .parts = s->norm->parts,
                              .gradients = s->gradients};
 }
 
 // Of the logits, and then of their gradients.
 static cuda_layer_task logits_scale_of(const cuda_unit *u) {
-    return (cuda_layer_task){.l = u->layers.scale, .x = u->z, .y = u->z};
+    return (cuda_layer_task){.l = u->layers->scale, .x = u->z, .y = u->z};
+}
+
+// Returns the values of a sample in the activation that a unit's y, or dy, lies within.
+static size_t whole_features(const cuda_plan *p, int unit) {
+    return shape_size(unit == UNIT_INPUT ? p->program->input : p->units.units[unit].y);
+}
+
+// A slice reads a part of its source; an input of a concat is written to a part of it.
+static void finish_moved(const sources *s, cuda_unit *u) {
+    const cuda_plan *p = s->plan;
+    const unit_layers *l = u->layers;
+    const int unit = (int)(u - p->placed);
+    const size_t features = shape_size(l->y), skipped = l->part.feature * (size_t)p->lanes;
+    const size_t of_x = whole_features(p, units_place(&p->units, l->source.unit).unit);
+    const size_t of_y = whole_features(p, units_place(&p->units, unit).unit);
+    const bool is_slice = unit_is_slice(l), adds = l->source.adds;
+    u->range = (cuda_range_task){.features = features,
+                                 .from = u->x + (is_slice ? skipped : 0),
+                                 .to = u->y,
+                                 .from_features = of_x,
+                                 .to_features = of_y};
+    float *dx = u->dx_total ? u->dx_total : u->dx;
+    if (!dx) return;
+    u->range_gradient = (cuda_range_task){
+        .features = features,
+        .from = u->dy,
+        .to = dx + (is_slice && adds ? skipped : 0),
+        .from_features = whole_features(p, units_gradient_place(&p->units, unit).unit),
+        .to_features = whole_features(p, units_gradient_place(&p->units, l->source.unit).unit),
+        .adds = adds,
+        .clears = is_slice && !adds,
+        .first = is_slice && !adds ? l->part.feature : 0};
 }
 
 static void finish_unit(const sources *s, cuda_unit *u) {
-    const unit_layers *l = &u->layers;
+    const unit_layers *l = u->layers;
+    if (l->joined) return;
+    if (l->moved) {
+        finish_moved(s, u);
+        return;
+    }
     if (l->unfused) {
         u->layer = layer_of(s, u);
         return;

@@ -3,9 +3,10 @@
 #include <limits.h>
 
 #include "compute/cuda/plan/cuda_plan.h"
+#include "compute/plan/within.h"
 
-// A point's filters begin at an int (exact_conv.cu), and a dimension of a grid has all parts of the
-// channels of all shards (cuda_conv_task).
+// A point's filters begin at an int (exact_correlation.cu), and a dimension of a grid has all parts
+// of the channels of all shards (cuda_conv_task).
 static status check_layers(const program *p, const engine_options *o, error *err) {
     for (int i = 0; i < p->count; i++) {
         const layer *l = &p->layers[i];
@@ -51,7 +52,8 @@ static unit_options options_of(const unit_layers *u, const engine_options *o) {
     const bool few = u->anchor && u->anchor->kind == LAYER_LINEAR &&
                      cuda_lanes(o) <= EPILOGUE_LANES_MOST && !o->sync_batch_norm;
     const bool epilogue = fused && !u->last && !u->plus && !u->smooth; // what products know of them
-    return (unit_options){.moments_with_anchor = fused && u->norm,
+    return (unit_options){.on_x = unit_can_be_on_x(u),
+                          .moments_with_anchor = fused && u->norm,
                           .norm_with_moments = !o->sync_batch_norm,
                           .statistics_forward = true,
                           .epilogue_with_anchor = epilogue && (!u->norm || few),
@@ -62,7 +64,7 @@ static unit_options options_of(const unit_layers *u, const engine_options *o) {
 // rows are the norm's channels, that is, without a flatten in between, and if it makes all of dy.
 static bool makes_sums(const unit_list *list, const unit_layers *u, const engine_options *o) {
     const layer *l = u->anchor;
-    if (!fuses(u, o) || u->source.unit == UNIT_INPUT || units_readers(list, u->source.unit) != 1)
+    if (!fuses(u, o) || u->source.unit < 0 || units_readers(list, u->source.unit) != 1)
         return false;
     const unit_layers *source = &list->units[u->source.unit];
     const shape x = u->x, y = source->y;
@@ -76,6 +78,8 @@ status cuda_units(const program *of, const engine_options *o, unit_list *list, e
     *list = (unit_list){.count = 0};
     TRY(check_layers(of, o, err));
     TRY(units_init(list, of, o->receives, engine_has_logits(o), err));
+    // Values of one shard follow those of another: only of a single one is a range one piece.
+    if (o->local_shards == 1) units_lie_within(list, NULL);
     for (int i = 0; i < list->count; i++) {
         unit_layers *u = &list->units[i];
         u->options = options_of(u, o);

@@ -16,7 +16,7 @@ static norm_task norm_of(const engine *e, const cuda_unit *u) {
 static status exchange_rows(const engine *e, const cuda_unit *u, error *err) {
     const engine_options *o = &e->plan.options;
     if (!o->exchange) return STATUS_OK;
-    const size_t row = 2 * (size_t)u->layers.norm->out.channels * sizeof(double);
+    const size_t row = 2 * (size_t)u->layers->norm->out.channels * sizeof(double);
     const size_t own = (size_t)cuda_own_shards(&e->shards) * row, all = (size_t)o->shards * row;
     const norm_arrays *n = &e->norm;
     const cuda_device *d = &e->device;
@@ -35,15 +35,15 @@ out:
 
 // Of the logits, or of their gradients.
 static void scale_logits(const engine *e, const cut *c, const cuda_unit *u) {
-    if (u->layers.scale) cuda_scale(cuda_main(&e->device), c, &u->layer);
+    if (u->layers->scale) cuda_scale(cuda_main(&e->device), c, &u->layer);
 }
 
 // z alone, without further results.
 static status run_product(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const launch_stream s = cuda_main(&e->device);
     status rc = STATUS_OK;
-    if (!u->layers.anchor)
-        cuda_sum(s, c, shape_size(u->layers.z), u->x, u->layers.sum ? u->second : NULL, u->z);
+    if (!u->layers->anchor)
+        cuda_sum(s, c, shape_size(u->layers->z), u->x, u->layers->sum ? u->second : NULL, u->z);
     else if (!u->ours)
         rc = cuda_linear(&e->device, c, &u->conv, err);
     else
@@ -54,7 +54,7 @@ static status run_product(const engine *e, const cut *c, const cuda_unit *u, err
 
 static status run_anchor(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const launch_stream s = cuda_main(&e->device);
-    const unit_options *o = &u->layers.options;
+    const unit_options *o = &u->layers->options;
     if (!o->moments_with_anchor && !o->epilogue_with_anchor) return run_product(e, c, u, err);
     if (o->moments_with_anchor) {
         const norm_task n = norm_of(e, u);
@@ -67,7 +67,7 @@ static status run_anchor(const engine *e, const cut *c, const cuda_unit *u, erro
 
 // Scale and shift are known beforehand.
 static status run_inference_anchor(const engine *e, const cut *c, const cuda_unit *u, error *err) {
-    if (!u->layers.options.inference_epilogue_with_anchor) return run_product(e, c, u, err);
+    if (!u->layers->options.inference_epilogue_with_anchor) return run_product(e, c, u, err);
     cuda_conv_epilogue(cuda_main(&e->device), c, &u->conv, &u->inference_epilogue);
     return STATUS_OK;
 }
@@ -76,22 +76,23 @@ static status run_inference_anchor(const engine *e, const cut *c, const cuda_uni
 // that; NULL: it is the first.
 static void pass_gradient(const engine *e, const cut *c, const cuda_unit *u, const float *gradient,
                           const float *total, float *to) {
-    if (to) cuda_sum(cuda_main(&e->device), c, shape_size(u->layers.z), gradient, total, to);
+    if (to) cuda_sum(cuda_main(&e->device), c, shape_size(u->layers->z), gradient, total, to);
 }
 
 static void pass_to_second(const engine *e, const cut *c, const cuda_unit *u,
                            const float *gradient) {
-    pass_gradient(e, c, u, gradient, u->layers.second.adds ? u->second_dx : NULL, u->second_dx);
+    pass_gradient(e, c, u, gradient, u->layers->second.adds ? u->second_dx : NULL, u->second_dx);
 }
 
 static void run_sum_input(const engine *e, const cut *c, const cuda_unit *u) {
-    pass_gradient(e, c, u, u->z, u->dx_total, u->dx_total ? u->dx_total : u->dx);
-    if (u->layers.sum) pass_to_second(e, c, u, u->z);
+    const float *dz = u->layers->options.on_x ? u->dy : u->z;
+    pass_gradient(e, c, u, dz, u->dx_total, u->dx_total ? u->dx_total : u->dx);
+    if (u->layers->sum) pass_to_second(e, c, u, dz);
 }
 
 static status run_anchor_input(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const cuda_device *d = &e->device;
-    if (!u->layers.anchor) {
+    if (!u->layers->anchor) {
         run_sum_input(e, c, u);
         return STATUS_OK;
     }
@@ -132,7 +133,7 @@ static void run_loss(const engine *e, const cut *c, const cuda_unit *u) {
 // ---- Exchange with other engines ----
 
 static status run_send(const engine *e, const cut *c, const cuda_unit *u, error *err) {
-    return cuda_send_blocks(e, c, shape_size(u->layers.y), u->layers.last ? u->z : u->y, err);
+    return cuda_send_blocks(e, c, shape_size(u->layers->y), u->layers->last ? u->z : u->y, err);
 }
 
 // The engine's own losses are zeros.
@@ -140,7 +141,7 @@ static status run_receive_gradient(const engine *e, const cut *c, const cuda_uni
     const cuda_loss_task *t = &e->plan.loss;
     const float *given = e->part.losses;
     status rc;
-    TRY(cuda_receive_blocks(e, c, shape_size(u->layers.y), u->layers.last ? u->z : u->dy, err));
+    TRY(cuda_receive_blocks(e, c, shape_size(u->layers->y), u->layers->last ? u->z : u->dy, err));
     scale_logits(e, c, u);
     cuda_loss_sums(cuda_main(&e->device), c, given ? given : t->losses,
                    given ? e->input.device.first_group : NULL, &t->gradients, t->loss_at);
@@ -189,8 +190,10 @@ static status run_operation(const engine *e, const cut *c, const operation *op, 
     case OP_EPILOGUE_BACKWARD: cuda_epilogue_backward(s, c, &u->epilogue_gradient); break;
     case OP_UNFUSED: cuda_unfused(e, c, u, training); break;
     case OP_UNFUSED_BACKWARD: cuda_unfused_backward(e, c, u); break;
+    case OP_COPY: cuda_range(s, c, &u->range); break;
+    case OP_COPY_GRADIENT: cuda_range(s, c, &u->range_gradient); break;
     case OP_ADD_GRADIENT:
-        cuda_sum(s, c, shape_size(u->layers.x), u->dx_total, u->dx, u->dx_total);
+        cuda_sum(s, c, shape_size(u->layers->x), u->dx_total, u->dx, u->dx_total);
         break;
     case OP_STATISTICS:
     case OP_EPILOGUE_AGAIN:

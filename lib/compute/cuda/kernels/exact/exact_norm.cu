@@ -2,7 +2,7 @@
 // Batch norm's statistics and the sums of its gradients, in the order of the CPU's engine: of a
 // group as in cpu/kernels/epilogue.c, and over the groups of a shard as in cpu/batch_norm.c. What
 // follows from a shard's sums is in norm.cuh, and over the shards norm.cu has that order already.
-#include "compute/cuda/kernels/epilogue.cuh"
+#include "compute/cuda/kernels/epilogue_window.cuh"
 #include "compute/cuda/kernels/exact/exact.cuh"
 #include "compute/cuda/kernels/norm.cuh"
 

@@ -2,6 +2,8 @@
 // 3×3 convolutions with stride 1, forward and input gradient, by Winograd's algorithm.
 #include "compute/cuda/kernels/exact/exact_winograd.cuh"
 
+#include "compute/cuda/kernels/exact/exact_correlation.cuh"
+
 // ---- Filters ----
 
 typedef struct filter_task {
@@ -76,6 +78,32 @@ void cuda_winograd_patches(launch_stream s, const cut *c, const portion *p, shap
                            int pad_x, const float *x, float *to) {
     const dim3 grid(blocks_for((size_t)columns_of(*p), TRANSFORM_THREADS), (unsigned)size.channels);
     LAUNCH(transform_patches, grid, TRANSFORM_THREADS, s, *c, *p, size, pad_y, pad_x, x, to);
+}
+
+// ---- Products ----
+
+// 36 products of two factors, [point][outputs][channels] · [point][channels][columns], to
+// [point][outputs][columns]; over the channels in order.
+typedef struct point_products {
+    int outputs, channels, columns;
+    const float *filters, *patches;
+    float *to;
+} point_products;
+
+// A product is a convolution with a 1×1 kernel, and a point is a part with filters of its own.
+static void multiply_points(launch_stream s, const point_products *t) {
+    const int lanes = LANE_ROUND, pixels = t->columns / lanes;
+    const cut one = {0, 1, lanes, NULL};
+    cuda_conv_task c = {};
+    c.channel_parts = POINTS;
+    c.in = {t->channels, 1, pixels};
+    c.out = {t->outputs, 1, pixels};
+    c.kernel_h = c.kernel_w = c.stride_y = c.stride_x = 1;
+    c.x = t->patches;
+    c.weight = t->filters;
+    const correlation r = forward_of(lanes, 0, &c);
+    const ordered_correlation o = {r, r.terms, NULL, t->to};
+    cuda_exact_correlate(s, &one, &o);
 }
 
 // ---- Outputs ----
@@ -170,7 +198,7 @@ static void run_portion(launch_stream s, const cut *c, const portion *p, const w
     const output_task outputs = {t->out, sums, t->bias, t->to};
     const dim3 grid(blocks_for((size_t)columns, TRANSFORM_THREADS), (unsigned)t->out.channels);
     cuda_winograd_patches(s, c, p, t->in, t->pad_y, t->pad_x, t->x, patches);
-    cuda_exact_point_products(s, &products);
+    multiply_points(s, &products);
     LAUNCH(transform_outputs, grid, TRANSFORM_THREADS, s, *c, *p, outputs);
 }
 

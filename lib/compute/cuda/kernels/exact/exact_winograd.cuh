@@ -176,13 +176,4 @@ static __device__ __forceinline__ void store_points(const vec (&point)[PATCH][PA
 void cuda_winograd_patches(launch_stream s, const cut *c, const portion *p, shape size, int pad_y,
                            int pad_x, const float *x, float *to);
 
-// 36 products of two factors, [point][outputs][channels] · [point][channels][columns], to
-// [point][outputs][columns]; over the channels in order.
-typedef struct point_products {
-    int outputs, channels, columns;
-    const float *filters, *patches;
-    float *to;
-} point_products;
-void cuda_exact_point_products(launch_stream s, const point_products *t); // exact_conv.cu
-
 #endif

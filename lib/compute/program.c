@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "compute/layer_kinds.h"
-
-#include "compute/program.h" // offsets of numbers
+// The table of layer_kinds.h, which knows where in a `layer` its numbers are.
+#include "compute/program.h"
 
 // The place of a number in a layer.
 #define AT(field)                            .at = offsetof(layer, field)

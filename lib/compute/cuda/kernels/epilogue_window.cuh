@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// epilogue.cuh - normalise, rectify, choose: an epilogue's operations on the elements of one
+// epilogue_window.cuh - normalise, rectify, choose: an epilogue's operations on the elements of one
 // window, for the kernels of epilogue.cu and for products that apply the epilogue to their results
 // (conv_finish.cuh).
-#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EPILOGUE_CUH
-#define LOCKSTEP_COMPUTE_CUDA_KERNELS_EPILOGUE_CUH
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EPILOGUE_WINDOW_CUH
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_EPILOGUE_WINDOW_CUH
 
 #include "compute/cuda/kernels/device.cuh"
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// exact_correlation.cuh - correlations whose sums have the order of the CPU's engine: what
+// convolutions, linear layers and the products of Winograd's algorithm are made of.
+//
+// The terms of a padded border, and those between the elements of a strided gradient, are zeros
+// here, which change no sum.
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CORRELATION_CUH
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CORRELATION_CUH
+
+#include "compute/cuda/kernels/conv_correlation.cuh"
+
+// Its sums are cut into parts of `part` terms; the first one begins with the bias.
+typedef struct ordered_correlation {
+    correlation product;
+    int part;
+    const float *bias; // NULL: none
+    float *to;
+} ordered_correlation;
+
+// With `spread` there is one part.
+void cuda_exact_correlate(launch_stream s, const cut *c, const ordered_correlation *t);
+
+#endif

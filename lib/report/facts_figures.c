@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Every figure as data: its value, how the page shows it, and where it comes from.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/facts.h"
+#include "results/origin.h"
+#include "results/timed_arms.h"
+
+static void put_number(yaml_node *node, const char *key, double value) {
+    yaml_put(node, key, facts_number(value));
+}
+
+static void put_string(yaml_node *node, const char *key, const char *value) {
+    yaml_put(node, key, facts_string(value));
+}
+
+// Seconds have two decimals, or four below one second; a value that rounds to 1 is shown as 1.00.
+// An interval has the digits of its value.
+static void append_value(text *out, double shown, const figure *f) {
+    const metric_style *style = &f->row->style;
+    const int digits = fabs(style->scale * f->value) < 0.99995 ? 4 : 2;
+    if (!style->format)
+        text_format(out, "%.*f", digits, style->scale * shown);
+    else if (strcmp(style->format, "+") == 0)
+        text_format(out, "%+.*f", digits, style->scale * shown);
+    else
+        text_format(out, style->format, style->scale * shown);
+}
+
+// As the page shows it: "64.12 %", "0.3912†".
+static yaml_node *shown_value(const figure *f) {
+    text out = {0};
+    if (isfinite(f->value)) {
+        append_value(&out, f->value, f);
+        text_append(&out, f->row->style.sign);
+        if (f->simulated) text_append(&out, "†");
+    }
+    yaml_node *node = json_new_string(text_string(&out));
+    text_release(&out);
+    return node;
+}
+
+static yaml_node *shown_range(const figure *f) {
+    text out = {0};
+    if (isfinite(f->low) && isfinite(f->high)) {
+        text_append(&out, "[");
+        append_value(&out, f->low, f);
+        text_append(&out, ", ");
+        append_value(&out, f->high, f);
+        text_append(&out, "]");
+    }
+    yaml_node *node = json_new_string(text_string(&out));
+    text_release(&out);
+    return node;
+}
+
+// ---- Where a figure comes from ----
+
+// The file that the figure of a run is recomputed from, as `files` lists it; NULL if there is none.
+// free() it.
+static char *file_of(const figure *f) {
+    const run *one = f->run;
+    switch (f->row->file) {
+    case FILE_STEPS: return one->train ? origin_tidy_path(one->folder, "steps.st.zst") : NULL;
+    case FILE_PREDICTIONS:
+        return one->evaluate ? origin_tidy_path(one->evaluation, "predictions.st.zst") : NULL;
+    case FILE_TURNS: return origin_tidy_path(one->timing->folder, "turns.st.zst");
+    case FILE_NONE: break;
+    }
+    return NULL;
+}
+
+static void add_part(yaml_node *ids, const figure *part) {
+    if (part) yaml_append(ids, json_new_string(part->id));
+}
+
+// The executions of an arm, or of a whole run.
+static void add_executions(yaml_node *ids, const results *r, const figure *f) {
+    const run *one = f->run;
+    const bool turns = one->timing && metric_is_epoch_time(f->row);
+    for (size_t i = 1; turns && i <= one->timing->fit.executions; i++) {
+        char *metric = memory_format("turns.%zu.%s", i, f->metric);
+        add_part(ids, figures_of(&r->figures, f->owner, metric));
+        free(metric);
+    }
+    for (size_t i = 1; !turns && !*f->source && i <= run_execution_count(one); i++)
+        add_part(ids, figures_of_execution(&r->figures, f, i));
+}
+
+static void add_runs(yaml_node *ids, const results *r, const figure *f, const seed_group *g) {
+    for (size_t i = 0; g && i < g->count; i++)
+        add_part(ids, figures_of(&r->figures, g->runs[i]->name, f->part));
+}
+
+// Adds the ids of the figures that it is computed from, or the file.
+static void put_origin(yaml_node *node, const results *r, const figure *f) {
+    yaml_node *ids = yaml_new(YAML_SEQUENCE);
+    if (f->run && f->row->over == OVER_NOTHING) add_executions(ids, r, f);
+    if (!f->run) add_runs(ids, r, f, f->of);
+    if (!f->run) add_runs(ids, r, f, f->against);
+    char *file = f->run && !ids->count ? file_of(f) : NULL;
+    if (file) put_string(node, "file", file);
+    if (ids->count)
+        yaml_put(node, "from", ids);
+    else
+        yaml_free(ids);
+    free(file);
+}
+
+static yaml_node *figure_node(const results *r, const figure *f) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    put_string(node, "id", f->id);
+    put_number(node, "value", f->value);
+    put_number(node, "low", f->low);
+    put_number(node, "high", f->high);
+    put_number(node, "deviation", f->deviation);
+    put_string(node, "unit", f->row->unit);
+    yaml_put(node, "simulated", yaml_new_boolean(f->simulated));
+    yaml_put(node, "text", shown_value(f));
+    yaml_put(node, "range", shown_range(f));
+    put_string(node, "note", f->note);
+    put_string(node, "source", f->source);
+    put_origin(node, r, f);
+    return node;
+}
+
+yaml_node *facts_figures(const results *r) {
+    yaml_node *node = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < r->figures.count; i++)
+        yaml_append(node, figure_node(r, &r->figures.items[i]));
+    return node;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+// Threads that share groups of samples: the bits of a step are those of one thread, for every
+// number of slices, and every kind of operation has been cut.
+//
+// The layers are so large that the plan cuts them, and have odd numbers of channels and rows.
+#include "ops.h"
+
+#include <stdio.h>
+
+#include "../few.h"
+#include "base/yaml_tree.h"
+#include "compute/cpu/kernels.h"
+#include "compute/cpu/ownership.h"
+#include "compute/plan/step_plan.h"
+#include "engine_cases.h"
+#include "nn/initial_values.h"
+#include "nn/model.h"
+
+enum { MOST_SLICES = 16, SAMPLES = 3 * GROUP };
+
+typedef struct network {
+    const char *name, *input, *layers;
+} network;
+
+static const network networks[] = {
+    {"strides, pools, batch norm", "[3, 59, 47]",
+     "[conv: {out: 7, kernel: 5, stride: 2, padding: 2}, batch_norm, relu, max_pool: {size: 2}, "
+     "conv: {out: "
+     "13, kernel: 3, stride: 2, padding: 1}, batch_norm, gelu, conv: {out: 9, kernel: [3, 2]}, "
+     "relu, flatten, linear: {out: 75}, batch_norm, relu, linear: {out: 75}]"},
+    {"without batch norm", "[3, 21, 19]",
+     "[conv: {out: 7, kernel: 4}, relu, max_pool: {size: 2}, conv: {out: 5, kernel: 3, padding: "
+     "1}, silu, max_pool: {size: 3, stride: 2}, conv: {out: 33, kernel: 2}, dropout: {p: 0.3}, "
+     "flatten, linear: {out: 75}, relu, linear: {out: 75}]"},
+    {"winograd", "[3, 17, 15]",
+     "[conv: {out: 19, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 33, kernel: 3, "
+     "padding: 1}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 37, kernel: 3, padding: 1}, "
+     "relu, avg_pool: {size: 3}, flatten, linear: {out: 75}]"},
+    {"residual, groups of channels", "[3, 17, 15]",
+     "[conv: {name: a, out: 18, kernel: 3, padding: 1}, batch_norm, relu: {name: b}, conv: {out: "
+     "18, kernel: 3, padding: 1, groups: 3}, batch_norm, add: {with: b}, relu: {name: c}, conv: "
+     "{out: 18, kernel: 1}, group_norm: {groups: 6}, gelu, add: {with: c}, conv: {out: 18, "
+     "kernel: 3, groups: 18, stride: 2}, relu, flatten, linear: {out: 75}]"},
+    {"gates, channels side by side", "[3, 17, 15]",
+     "[conv: {name: a, out: 14, kernel: 3, padding: 1}, batch_norm, relu: {name: b}, "
+     "global_avg_pool, "
+     "conv: {out: 14, kernel: 1}, sigmoid, multiply: {with: b, name: c}, conv: {out: 5, kernel: 3, "
+     "padding: 1}, batch_norm, relu, concat: {with: [c, a]}, batch_norm, silu, slice: {channels: "
+     "[3, "
+     "26]}, conv: {out: 11, kernel: 3, padding: 1}, relu, flatten, linear: {out: 75}]"},
+};
+
+// A network for each kind of unfused layer that computes channels apart.
+static network of_kinds[LAYER_KINDS];
+
+static const network *network_of(layer_kind kind) {
+    static char layers[LAYER_KINDS][200];
+    const layer_traits *t = &layer_kind_traits[kind];
+    const char *options = layer_examples[kind];
+    snprintf(
+        layers[kind], sizeof layers[kind],
+        "[conv: {name: a, out: 14, kernel: 3, padding: 1}, %s: {%s}, flatten, linear: {out: 75}]",
+        t->word,
+        options         ? options
+        : t->has_second ? "with: a"
+                        : "");
+    of_kinds[kind] = (network){t->word, "[3, 19, 17]", layers[kind]};
+    return &of_kinds[kind];
+}
+
+// ---- A step ----
+
+typedef struct step_input {
+    model m;
+    uint8_t *bytes;
+    const uint8_t *pixels[SAMPLES];
+    sample_target targets[SAMPLES];
+    uint32_t ids[SAMPLES];
+    float *parameters, *buffers;
+} step_input;
+
+static void prepare(step_input *s, const network *n) {
+    char text[2000];
+    error err = {0};
+    yaml_node *root = NULL;
+    snprintf(text, sizeof text, "schema: lockstep.model/1\nname: test\ninput: %s\nlayers: %s\n",
+             n->input, n->layers);
+    status rc = yaml_read_text(text, strlen(text), n->name, &root, &err);
+    if (rc == STATUS_OK) rc = model_from_yaml(&s->m, root, &err);
+    yaml_free(root);
+    if (rc != STATUS_OK) fail_msg("%s", err.message);
+    const program *p = &s->m.program;
+    const size_t size = shape_size(p->input);
+    s->bytes = calloc(SAMPLES, size);
+    s->parameters = calloc(p->parameters, sizeof(float));
+    s->buffers = calloc(p->buffers + 1, sizeof(float));
+    assert_true(s->bytes && s->parameters && s->buffers);
+    for (size_t i = 0; i < SAMPLES * size; i++) s->bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        s->pixels[i] = s->bytes + i * size;
+        s->targets[i] = (sample_target){.label = i % (uint32_t)p->classes};
+        s->ids[i] = 3 * i + 1;
+    }
+    model_init_parameters(&s->m, 4, s->parameters, s->buffers);
+}
+
+static void release(step_input *s) {
+    free(s->bytes), free(s->parameters), free(s->buffers);
+    model_release(&s->m);
+}
+
+static engine_options options_of(int samples, const char *isa, int threads) {
+    engine_options o = {
+        .threads = threads, .isa = isa, .shards = 1, .local_shards = 1, .shard_samples = samples};
+    for (int i = 0; i < ENGINE_MAX_CHANNELS; i++) o.mean[i] = 0.5f, o.std[i] = 0.25f;
+    return o;
+}
+
+// Two steps, with an update between them, so that values that one has left in memory are there in
+// the other one. Writes the last gradient buffer.
+static void run_steps(const step_input *s, int samples, const char *isa, int threads, float *out) {
+    const backend *cpu = backend_find("cpu");
+    const engine_options o = options_of(samples, isa, threads);
+    const batch b = {.shards = 1,
+                     .count = &samples,
+                     .end_shard = 1,
+                     .pixels = s->pixels,
+                     .targets = s->targets,
+                     .ids = s->ids};
+    const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.05f};
+    update_result result;
+    engine *e = NULL;
+    error err;
+    int count;
+    status rc = cpu->open(&s->m.program, &o, rule.kind, &e, &err);
+    if (rc == STATUS_OK) cpu->write(e, s->parameters, s->buffers, NULL);
+    for (int i = 0; i < 2 && rc == STATUS_OK; i++) {
+        if (i > 0) rc = cpu->update(e, &rule, &result, &err);
+        if (rc == STATUS_OK) rc = cpu->run(e, &b, NULL, &err);
+    }
+    if (rc != STATUS_OK) fail_msg("%s", err.message);
+    memcpy(out, cpu->gradients(e, &count)[0], gradient_floats(&s->m.program) * sizeof *out);
+    assert_int_equal(count, 1);
+    cpu->close(e);
+}
+
+// ---- Bits ----
+
+static void check_bits(const step_input *s, const char *name, const char *isa, int samples) {
+    const size_t n = gradient_floats(&s->m.program);
+    float *one = calloc(n, sizeof *one), *other = calloc(n, sizeof *other);
+    assert_true(one && other);
+    run_steps(s, samples, isa, 1, one);
+    for (int threads = 2; threads <= MOST_SLICES; threads++) {
+        if (fewest_cases() && threads != 2 && threads != 5) continue;
+        run_steps(s, samples, isa, threads, other);
+        for (size_t i = 0; i < n; i++)
+            if (memcmp(&one[i], &other[i], sizeof *one))
+                fail_msg("%s, %s, %d samples, %d threads: value %zu of %zu is %.9g, not %.9g", name,
+                         isa, samples, threads, i, n, (double)other[i], (double)one[i]);
+    }
+    free(one), free(other);
+}
+
+// One group, of each number of lanes; groups that are fewer than the threads, and not whole.
+static void test_bits(void **state) {
+    static const int all[] = {GROUP, 3, 7, SAMPLES - 5};
+    static const char *const sets[] = {"v4", "v3", "baseline"};
+    const network *n = *state;
+    step_input s = {.bytes = NULL};
+    prepare(&s, n);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            if (kernels_find(sets[i], GROUP) && !is_left_out(i, k))
+                check_bits(&s, n->name, sets[i], all[k]);
+    release(&s);
+}
+
+// ---- What is cut ----
+
+// Adds the operations of a network that the plan cuts.
+static void find_cuts(const network *n, bool cut[OPERATION_KINDS]) {
+    step_input s = {.bytes = NULL};
+    const engine_options o = options_of(GROUP, NULL, 1);
+    unit_list units;
+    step_plan plan;
+    error err;
+    prepare(&s, n);
+    if (backend_find("cpu")->units(&s.m.program, &o, &units, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    step_plan_training(&plan, &s.m.program, &units, &o, 0);
+    for (int k = 0; k < plan.operation_count; k++)
+        cut[plan.operations[k].kind] |= plan.operations[k].cut != CUT_NOT;
+    step_plan_release(&plan);
+    units_release(&units);
+    release(&s);
+}
+
+// Every operation that can be cut is, in one of the networks, and every kind of layer.
+static void test_every_operation(void **state) {
+    (void)state;
+    bool cut[OPERATION_KINDS] = {false};
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) find_cuts(&networks[i], cut);
+    for (int k = 0; k < OPERATION_KINDS; k++)
+        if (operation_kind_traits[k].cut != CUT_NOT && !cut[k])
+            fail_msg("no network cuts '%s'", operation_kind_traits[k].name);
+    for (int k = 0; k < LAYER_KINDS; k++) {
+        bool of_kind[OPERATION_KINDS] = {false};
+        if (layer_kind_traits[k].apart == APART_NOT) continue;
+        find_cuts(&of_kinds[k], of_kind);
+        if (!of_kind[OP_UNFUSED] && !of_kind[OP_EPILOGUE])
+            fail_msg("'%s' is not cut", of_kinds[k].name);
+    }
+}
+
+// The slices of a rectangle have each of its elements once.
+static void check_areas(int rows, int columns, int count) {
+    uint8_t seen[16][16] = {{0}};
+    for (int i = 0; i < count; i++) {
+        const slice_area a = slice_area_of((op_slice){i, count}, rows, columns);
+        for (int y = a.rows.first; y < a.rows.end; y++)
+            for (int x = a.columns.first; x < a.columns.end; x++) seen[y][x]++;
+    }
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < columns; x++) assert_int_equal(seen[y][x], 1);
+}
+
+static void test_areas(void **state) {
+    (void)state;
+    for (int count = 1; count <= MOST_SLICES; count++)
+        for (int rows = 1; rows <= 16; rows++)
+            for (int columns = 1; columns <= 16; columns++) check_areas(rows, columns, count);
+    for (size_t n = 0; n < 100; n++)
+        for (int count = 1; count <= MOST_SLICES; count++) {
+            size_t at = 0;
+            for (int i = 0; i < count; i++) {
+                const float_range r = slice_floats((op_slice){i, count}, n);
+                assert_true(r.first == at && r.end >= at);
+                at = r.end;
+            }
+            assert_true(at == n);
+        }
+}
+
+// ---- Who shares ----
+
+static void test_crews(void **state) {
+    (void)state;
+    static const int expected[][3] = {// groups, threads, crews
+                                      {4, 1, 1},  {4, 2, 2},  {4, 4, 4},   {4, 8, 4},    {4, 16, 4},
+                                      {1, 2, 1},  {1, 16, 1}, {4, 6, 2},   {8, 8, 8},    {8, 16, 8},
+                                      {16, 8, 8}, {4, 3, 1},  {2, 5, 2},   {64, 16, 16}, {3, 4, 3},
+                                      {5, 4, 2},  {9, 8, 4},  {33, 32, 16}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_int_equal(ownership_crews(expected[i][0], expected[i][1]), expected[i][2]);
+}
+
+static struct CMUnitTest test_of(const network *n) {
+    return (struct CMUnitTest){n->name, test_bits, NULL, NULL, (void *)(uintptr_t)n};
+}
+
+int main(void) {
+    struct CMUnitTest tests[3 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
+        cmocka_unit_test(test_areas), cmocka_unit_test(test_crews),
+        cmocka_unit_test(test_every_operation)};
+    size_t count = 3;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        tests[count++] = test_of(&networks[i]);
+    for (int k = 0; k < LAYER_KINDS; k++)
+        if (layer_kind_traits[k].apart != APART_NOT)
+            tests[count++] = test_of(network_of((layer_kind)k));
+    return _cmocka_run_group_tests("slices", tests, count, NULL, NULL);
+}

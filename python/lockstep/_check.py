@@ -68,6 +68,8 @@ def compare(module, translation, shape):
         labels = torch.tensor(samples["labels"]).long()
         net = with_statistics(module, images)
         logits, after = of_lockstep(net, translation, shape[0], folder)
+    if translation.layers[-1][0] == "log_softmax":
+        logits = logits.log_softmax(1)  # the tools write logits
     exact_logits, exact, before = of_pytorch(net.double(), translation, images, labels)
     their_logits, theirs, _ = of_pytorch(net.float(), translation, images, labels)
     largest = exact_logits.abs().max().item() or 1

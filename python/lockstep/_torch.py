@@ -74,7 +74,8 @@ def model_text(name, shape, translation, source):
              "schema: lockstep.model/1", "name: " + name, "input: [%d, %d, %d]" % shape, "layers:"]
     before = "input"
     for kind, options in translation.layers:
-        shown = {key: value for key, value in options.items() if value != DEFAULTS.get((kind, key), DEFAULTS.get(key, value is None))}
+        default = {**DEFAULTS, "stride": 1 if kind == "conv" else options.get("size")}
+        shown = {key: value for key, value in options.items() if key not in default or value != default[key]}
         if shown.get("from") == before:
             del shown["from"]
         lines.append("- %s: %s" % (kind, flow(shown)))
@@ -83,7 +84,7 @@ def model_text(name, shape, translation, source):
 
 
 # Options that are left out at these values.
-DEFAULTS = {"stride": 1, "padding": 0, "bias": True, "groups": 1, "eps": 1e-5, "momentum": 0.1}
+DEFAULTS = {"padding": 0, "bias": True, "groups": 1, "eps": 1e-5, "momentum": 0.1}
 
 
 def flow(value):
@@ -94,6 +95,9 @@ def flow(value):
         return "[%s]" % ", ".join(map(flow, value))
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        is_plain = re.fullmatch(r"[A-Za-z_][\w.-]*", value) and value.lower() not in ("true", "false", "null", "yes", "no")
+        return value if is_plain else '"%s"' % value
     return "%.9g" % value if isinstance(value, float) else str(value)
 
 
@@ -109,7 +113,7 @@ epochs: 10
 optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
 """ % (name, dataset, name)
     if tensors:
-        text += "tensors:\n" + "".join("  %s: {trained_epochs: 0}\n" % tensor for tensor in tensors)
+        text += "tensors:\n" + "".join("  %s: {trained_epochs: 0}\n" % flow(tensor) for tensor in tensors)
     return text
 
 
@@ -148,7 +152,10 @@ def safetensors(tensors):
 # ---- The command ----
 
 def load(source):
-    """The module that FILE.py:NAME, or MODULE:NAME, makes. Executes the file."""
+    """The module that FILE.py:NAME, or MODULE:NAME, makes. Executes the file; raises Unsupported if that fails."""
+    import torch
+
+    from ._translate import failure
     where, colon, what = source.partition(":")
     if not colon or not what:
         raise ValueError("'%s': expected FILE.py:NAME" % source)
@@ -157,14 +164,20 @@ def load(source):
             raise ValueError("no file '%s'" % where)
         sys.path.insert(0, os.path.dirname(os.path.abspath(where)))
         spec = importlib.util.spec_from_file_location(os.path.basename(where)[:-3], where)
-        code = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = code
-        spec.loader.exec_module(code)
-    else:
-        code = importlib.import_module(where)
-    made = eval(what, vars(code))  # what the user has named
-    import torch
-    return made if isinstance(made, torch.nn.Module) else made()
+    try:
+        if where.endswith(".py"):
+            code = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = code
+            spec.loader.exec_module(code)
+        else:
+            code = importlib.import_module(where)
+        made = eval(what, vars(code))  # what the user has named
+        made = made if isinstance(made, torch.nn.Module) else made()
+    except (Exception, SystemExit) as e:
+        raise failure("'%s'" % source, e) from e
+    if not isinstance(made, torch.nn.Module):
+        raise ValueError("'%s' makes no torch.nn.Module, but a %s" % (source, type(made).__name__))
+    return made
 
 
 def name_of(what):
@@ -193,8 +206,8 @@ def main(arguments=None):
     shape = tuple(map(int, given.input.split(",")))
     from ._translate import Unsupported
     try:
-        module = load(given.source)
         torch.manual_seed(0)
+        module = load(given.source)
         example = torch.randn(1, *shape)
         translation = from_torch(module, example, name, given.out, given.dataset, given.source)
     except (Unsupported, ValueError, FileExistsError, ToolError) as e:

@@ -10,11 +10,13 @@ on them to Translation, so that sizes are plain numbers and any Python is follow
                       ends, so that it does not matter how they were written
     a size            or the like (SIZES): a plain number
 
-Everything else is refused with the line of the source that has it. What Python decides, such as a branch that is taken
-at random, is as it was in this one run.
+Everything else is refused with the line of the source that has it, as is a forward that draws random numbers by itself:
+what it does next time is another network.
 """
 import copy
 import functools
+import os
+import random
 import traceback
 
 import torch
@@ -50,6 +52,11 @@ class Value(torch.Tensor):
         return torch.arange(self.numel()).reshape(self.shape)
 
 
+def draws():
+    """The states of the generators that forward may draw from."""
+    return torch.get_rng_state().tolist(), random.getstate()
+
+
 def plain_tensor(tensor):
     return tensor.as_subclass(torch.Tensor)
 
@@ -61,11 +68,22 @@ def word(text):
 
 
 def line_of(frames):
-    """FILE:LINE: TEXT of the innermost line that is neither PyTorch's nor ours, or ''."""
+    """'FILE:LINE: TEXT: ' of the innermost line that is neither PyTorch's nor Python's nor ours, or ''."""
     for frame in reversed(frames):
-        if "/torch/" not in frame.filename and frame.filename != __file__:
-            return "%s:%d: %s" % (frame.filename.rpartition("/")[2], frame.lineno, frame.line)
+        file = frame.filename
+        if not file.startswith(("<", os.path.dirname(__file__) + "/", os.path.dirname(os.__file__) + "/importlib/")) and \
+                "/torch/" not in file:
+            return "%s:%d: %s: " % (os.path.basename(file), frame.lineno, frame.line)
     return ""
+
+
+def failure(what, e):
+    """Unsupported for an exception of the user's code, which can raise anything."""
+    said = "%s: %s" % (type(e).__name__, (str(e) or "no message").splitlines()[0])
+    line = line_of(traceback.extract_tb(e.__traceback__))
+    if isinstance(e, SyntaxError) and e.filename:
+        line, said = "%s:%s: " % (os.path.basename(e.filename), e.lineno), "%s: %s" % (type(e).__name__, e.msg)
+    return Unsupported("%s%s fails: %s" % (line, what, said))
 
 
 class Translation:
@@ -77,8 +95,12 @@ class Translation:
     classes       the number of outputs"""
 
     def __init__(self, module, example):
-        self.layers, self.shapes, self.used, self.found = [], {}, set(), {}
+        self.layers, self.shapes, self.used, self.found, self.written = [], {}, {INPUT}, {}, {}
         self.tensors, self.notes = {}, []
+        for name, layer in module.named_modules():
+            if isinstance(layer, torch.jit.ScriptModule) and hasattr(layer, "_c"):
+                raise Unsupported("%s (%s): a compiled module shows none of its operations; PYTORCH_JIT=0 leaves it as Python"
+                                  % (name or "the network", type(layer).__name__))
         # The example changes no statistics of the user's module.
         module = copy.deepcopy(module).train()
         self.names = {layer: name for name, layer in module.named_modules()}
@@ -91,13 +113,17 @@ class Translation:
             self.end(self.call(module, Value.of(self, INPUT, example[:1].expand(EXAMPLES, *example.shape[1:]).clone())))
 
     def call(self, module, value):
+        before = draws()
         try:
-            return module(value)
+            result = module(value)
         except Unsupported:
             raise
-        except Exception as e:  # the user's code can raise anything
-            line = line_of(traceback.extract_tb(e.__traceback__))
-            raise Unsupported("%sforward fails: %s" % (line + ": " if line else "", e)) from e
+        except Exception as e:
+            raise failure("forward", e) from e
+        if draws() != before:
+            raise Unsupported("forward draws random numbers by itself, and does what they say: no layer does. Those that drop "
+                              "something at random are nn.Dropout, nn.Dropout2d and torchvision.ops.StochasticDepth")
+        return result
 
     # ---- Operations ----
 
@@ -119,19 +145,32 @@ class Translation:
             return self.move(name, module, call, args, kwargs)
         if name not in OPERATIONS:
             self.refuse("no layer does this" + NEAREST.get(name, ""))
-        if any(isinstance(a, torch.Tensor) and not isinstance(a, Value) for a in flat([args, kwargs])):
-            self.refuse("a tensor of the module's own is an input of no layer here")
         row = OPERATIONS[name]
+        if name == "layernorm" and module is None:
+            module = self.owner_of(args, kwargs)
+        elif any(isinstance(a, torch.Tensor) and not isinstance(a, Value) for a in flat([args, kwargs])):
+            self.refuse("a tensor of the module's own is an input of no layer here")
         given, options = list(args[row.inputs:]), {}
         for i, (key, default) in enumerate(row.options.items()):
             options[key] = getattr(module, key) if module is not None else given[i] if i < len(given) else kwargs.get(key, default)
-        output = call(*real(args), **real(kwargs))
+        with torch.random.fork_rng(devices=[]):
+            output = call(*real(args), **real(kwargs))
         result = row.make(self, args[:row.inputs], options, output, module)
         if getattr(module, "inplace", False) or kwargs.get("inplace") or name in ("iadd", "imul") or (
                 module is None and self.what.endswith("_") and not self.what.startswith("_")):
             # Whoever reads the input from now on reads the result.
             args[0].layer, args[0].places = result.layer, result.places
         return result
+
+    def owner_of(self, args, kwargs):
+        """The nn.LayerNorm whose tensors are the arguments of F.layer_norm, as in torchvision's LayerNorm2d."""
+        size, weight, bias, eps = [kwargs.get(key, args[i] if i < len(args) else default) for i, (key, default) in
+                                   enumerate((("normalized_shape", None), ("weight", None), ("bias", None), ("eps", 1e-5)), 1)]
+        for module in self.names:
+            if isinstance(module, torch.nn.LayerNorm) and module.weight is weight and module.bias is bias:
+                if weight is not None and tuple(size) == tuple(module.normalized_shape) and eps == module.eps:
+                    return module
+        self.refuse("its tensors are not those of an nn.LayerNorm: use that module")
 
     def end(self, result):
         """The logits; auxiliary outputs that exist in training only are left out."""
@@ -146,10 +185,26 @@ class Translation:
             self.refuse("of the shape %s for a sample; expected one value per class" % (self.shapes[self.output],))
         self.classes = self.shapes[self.output][0]
         self.drop_unread()
+        self.check_last()
 
-    def refuse(self, why):
-        line = line_of(traceback.extract_stack()[self.outermost:])
-        raise Unsupported("%s%s: %s" % (line + ": " if line else "", self.what, why))
+    def check_last(self):
+        left = list(self.layers)
+        for kind in ("log_softmax", "scale"):
+            if left and left[-1][0] == kind:
+                left.pop()
+        if left and left[-1][0] == "linear":
+            return
+        while left and left[-1][0] == "flatten":
+            left.pop()
+        last = left[-1][1]["name"] if left else INPUT
+        self.refuse("the last layer is nn.Linear here, perhaps with a factor or a log_softmax behind it; '%s' is none" % last,
+                    self.written.get(last, ""))
+
+    def refuse(self, why, line=None):
+        raise Unsupported("%s%s: %s" % (self.line() if line is None else line, self.what, why))
+
+    def line(self):
+        return line_of(traceback.extract_stack()[self.outermost:])
 
     # ---- Layers ----
 
@@ -167,7 +222,7 @@ class Translation:
         if len(inputs) > 1:
             named["with"] = inputs[1] if kind in PAIRS else list(inputs[1:])
         self.layers.append((kind, named))
-        self.shapes[name] = tuple(output.shape[1:])
+        self.shapes[name], self.written[name] = tuple(output.shape[1:]), self.line()
         return Value.of(self, name, output)
 
     def made_of(self, value, kind):
@@ -200,6 +255,9 @@ class Translation:
     def move(self, name, module, call, args, kwargs):
         """Lets the operation move the places of the values instead of the values."""
         value = args[0]
+        if name in ("view", "reshape", "flatten") and value.dim() == 4 and value.places is not None and (
+                call(value.moved(), *real(args[1:]), **real(kwargs)).dim() == 2):
+            value = Value.of(self, self.settle(value), value)  # the last place that tells rows from columns
         if name in ("pad", "zeropad2d", "constantpad2d"):
             width = module.padding if module is not None else kwargs.get("pad", args[1] if len(args) > 1 else None)
             mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
@@ -261,7 +319,7 @@ class Translation:
         strides = [self.stride(line, size) for line, size in zip((rows, columns), source[1:])]
         if strides != [1, 1]:
             output = self.value_of(layer)[:, :, ::strides[0], ::strides[1]]
-            layer = self.once("max_pool", layer, output, {"size": 1, "stride": strides})
+            layer = self.once("avg_pool", layer, output, {"size": 1, "stride": strides})
         groups, start = self.range_of_shuffle(channels, source[0])
         if groups > 1:
             shuffled = self.value_of(layer).unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
@@ -270,10 +328,9 @@ class Translation:
             taken = [start, start + len(channels)]
             layer = self.put("slice", [layer], self.value_of(layer)[:, taken[0]:taken[1]], {"channels": taken}).layer
         if any(any(pair) for pair in zeros):
-            (front, back), (top, bottom), (left, right) = zeros
-            output = torch.nn.functional.pad(self.value_of(layer), (left, right, top, bottom, front, back))
-            layer = self.put("pad", [layer], output, {"channels": [front, back], "rows": [top, bottom],
-                                                     "columns": [left, right]}).layer
+            padding = [zero for pair in reversed(zeros) for zero in pair]
+            output = torch.nn.functional.pad(self.value_of(layer), padding)
+            layer = self.put("zero_pad", [layer], output, {"padding": padding if any(zeros[0]) else padding[:4]}).layer
         return layer
 
     def lines(self, source, places):
@@ -416,6 +473,37 @@ def group_norm(t, inputs, options, output, module):
     return t.put("group_norm", [t.settle(inputs[0])], output, {"groups": module.num_groups, "eps": module.eps}, module)
 
 
+def layer_norm(t, inputs, options, output, module):
+    value = inputs[0]
+    must(t, value.dim() in (2, 4) and tuple(module.normalized_shape) == tuple(value.shape[-1:]),
+         "layer norm is over the features of a sample, or over the channels of each position, here")
+    must(t, module.elementwise_affine and module.bias is not None, "layer norm has a weight and a bias here")
+    given = {"eps": module.eps}
+    if value.dim() == 2:
+        return t.put("layer_norm", [t.settle(value)], output, given, module)
+    image = t.at(value, value.moved().permute(0, 3, 1, 2))
+    made = t.put("layer_norm", [t.settle(image)], output.permute(0, 3, 1, 2), given, module)
+    return t.at(made, made.moved().permute(0, 2, 3, 1))
+
+
+def instance_norm(t, inputs, options, output, module):
+    must(t, module is not None and module.affine,
+         "instance norm has a weight and a bias here: nn.InstanceNorm2d with affine=True")
+    must(t, not module.track_running_stats, "instance norm keeps no statistics here (track_running_stats=False)")
+    return t.put("instance_norm", [t.settle(inputs[0])], output, {"eps": module.eps}, module)
+
+
+def local_response_norm(t, inputs, options, output, module):
+    must(t, options["beta"] in (0.25, 0.5, 0.75, 1), "beta is 0.25, 0.5, 0.75 or 1 here")
+    given = {key: options[key] for key in ("size", "alpha", "beta", "k")}
+    return t.put("local_response_norm", [t.settle(inputs[0])], output, given, module)
+
+
+def gelu(t, inputs, options, output, module):
+    must(t, options["approximate"] == "none", "GELU is that of the error function here (approximate='none')")
+    return t.put("gelu", [t.settle(inputs[0])], output, {}, module)
+
+
 def max_pool(t, inputs, options, output, module):
     must(t, pair(options["dilation"]) == (1, 1), "dilation is 1 here")
     must(t, not options["return_indices"], "the places of the largest values are no output here")
@@ -424,8 +512,6 @@ def max_pool(t, inputs, options, output, module):
 
 def avg_pool(t, inputs, options, output, module):
     must(t, options["divisor_override"] is None, "divisor_override is not here")
-    must(t, options["count_include_pad"] or pair(options["padding"]) == (0, 0),
-         "padding counts in the mean here (count_include_pad=True)")
     return pool("avg_pool", t, inputs, options, output, module)
 
 
@@ -434,19 +520,17 @@ def pool(kind, t, inputs, options, output, module):
     given = {"size": pair(size), "stride": pair(options["stride"] or size), "padding": pair(options["padding"])}
     if options["ceil_mode"]:
         given["ceil_mode"] = True
+    if not options.get("count_include_pad", True):
+        given["count_include_pad"] = False
     return t.put(kind, [t.settle(inputs[0])], output, given, module)
 
 
 def adaptive_avg_pool(t, inputs, options, output, module):
-    rows, columns = inputs[0].shape[2:]
-    if output.shape[2:] == inputs[0].shape[2:]:
+    if output.shape == inputs[0].shape:
         return inputs[0]
     if output.shape[2:] == (1, 1):
         return t.put("global_avg_pool", [t.settle(inputs[0])], output, {}, module)
-    if rows % output.shape[2] == 0 and columns % output.shape[3] == 0:
-        given = {"size": (rows // output.shape[2], columns // output.shape[3])}
-        return t.put("avg_pool", [t.settle(inputs[0])], output, given, module)
-    return t.put("adaptive_avg_pool", [t.settle(inputs[0])], output, {"size": tuple(output.shape[2:])}, module)
+    return t.put("adaptive_avg_pool", [t.settle(inputs[0])], output, {"output_size": tuple(output.shape[2:])}, module)
 
 
 def adaptive_max_pool(t, inputs, options, output, module):
@@ -492,10 +576,9 @@ def multiply(t, inputs, options, output, module):
     for a, b in (values, values[::-1]):
         if t.made_of(a, "sigmoid") == b.layer and b.places is None and a.places is None:
             return t.put("silu", [b.layer], output)
-    whole = [v for v in values if v.shape == output.shape and not gate_layer(t, v)]
-    gates = [gate_layer(t, v) for v in values]
-    if len(whole) == 1 and any(gates):
-        return t.put("multiply", [t.settle(whole[0]), next(g for g in gates if g)], output)
+    for whole, gate in (values, values[::-1]):
+        if whole.shape == output.shape and gate_layer(t, gate) and (whole.places is None or not gate_layer(t, whole)):
+            return t.put("multiply", [t.settle(whole), gate_layer(t, gate)], output)
     must(t, values[0].shape == values[1].shape, "the second input of a product has the first one's shape, or one value per channel")
     return t.put("multiply", [t.settle(v) for v in values], output)
 
@@ -531,7 +614,7 @@ def upsample(t, inputs, options, output, module):
     must(t, options["mode"] == "nearest", "only mode='nearest' is here")
     factors = [b / a for a, b in zip(inputs[0].shape[2:], output.shape[2:])]
     must(t, all(f == int(f) for f in factors), "the factors are whole numbers here")
-    return t.put("upsample", [t.settle(inputs[0])], output, {"factor": [int(f) for f in factors]}, module)
+    return t.put("upsample", [t.settle(inputs[0])], output, {"scale_factor": [int(f) for f in factors]}, module)
 
 
 def log_softmax(t, inputs, options, output, module):
@@ -543,15 +626,17 @@ OPERATIONS = {
     "conv2d": Operation(conv),
     "linear": Operation(linear),
     "batchnorm1d": Operation(batch_norm), "batchnorm2d": Operation(batch_norm), "batchnorm": Operation(batch_norm),
-    "groupnorm": Operation(group_norm),
+    "groupnorm": Operation(group_norm), "layernorm": Operation(layer_norm), "instancenorm2d": Operation(instance_norm),
+    "instancenorm": Operation(instance_norm),
+    "localresponsenorm": Operation(local_response_norm, size=None, alpha=1e-4, beta=0.75, k=1.0),
     "maxpool2d": Operation(max_pool, kernel_size=None, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False),
     "avgpool2d": Operation(avg_pool, kernel_size=None, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                            divisor_override=None),
     "adaptiveavgpool2d": Operation(adaptive_avg_pool), "adaptivemaxpool2d": Operation(adaptive_max_pool),
     "mean": Operation(mean, dim=None, keepdim=False),
     "relu": Operation(plain("relu")),
-    "gelu": Operation(plain("gelu", approximate="")),
-    "silu": Operation(plain("silu")),
+    "gelu": Operation(gelu, approximate="none"),
+    "silu": Operation(plain("silu")), "mish": Operation(plain("mish")),
     "relu6": Operation(plain("relu6")),
     "leakyrelu": Operation(plain("leaky_relu"), negative_slope=0.01),
     "elu": Operation(plain("elu"), alpha=1.0), "celu": Operation(plain("celu"), alpha=1.0),
@@ -582,7 +667,6 @@ SIZES = {"size", "get", "dim", "numel", "len", "nelement", "ndimension", "iscont
 NEAREST = {
     "softmax": ": cross entropy contains it, so that the network ends with its logits",
     "convtranspose2d": "; the nearest is upsample and a convolution",
-    "instancenorm2d": "; group_norm with a group per channel is the same with affine=True",
     "prelu": "; the nearest is leaky_relu with a fixed slope",
     "multiheadattention": ": there is no attention here",
     "bernoulli": "; to skip a branch at random use torchvision.ops.StochasticDepth",

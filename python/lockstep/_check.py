@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Compares a translated network with its PyTorch module: the logits of an evaluation, and every tensor after one step.
 
-PyTorch in double precision is the judge. The limits are far above what rounding does (a ReLU near its zero that goes
-another way moves a step by a thousandth), and far below what a wrong layer or option does.
+PyTorch in double precision is the judge. Where rounding moves a value across the kink of a ReLU, or makes another one the
+largest of a pool, gradients jump: by up to a hundredth of a step, with any two programs. Other samples have their near
+ties elsewhere, and a wrong layer is wrong with all of them. So a step that is not CLEAN is repeated with other samples,
+and the best of TRIES counts. In a deep network all of them have ties; STEP is above what these do, and LOGITS, which no
+tie moves, is far below what a wrong layer or option does.
 """
 import copy
 import os
@@ -13,10 +16,11 @@ import torch
 
 from ._read import read
 from ._tools import run
-from ._torch import safetensors, state, weights
+from ._torch import frozen, frozen_text, safetensors, state, weights
+from ._translate import failure
 
-SAMPLES, RATE = 32, 0.1
-LOGITS, STEP = 1e-4, 3e-2
+SAMPLES, RATE, TRIES = 16, 0.1, 3
+LOGITS, STEP, CLEAN = 1e-4, 3e-2, 1e-3
 SMALL = 1e-2  # a way counts as at least this part of the furthest: that of a bias before batch norm is none
 DRAWN = re.compile(r"(- (?:dropout|dropout2d|stochastic_depth): \{[^}]*\bp: )[0-9.e-]+")  # the rates of random layers
 
@@ -59,32 +63,44 @@ def with_statistics(module, images):
 
 def compare(module, translation, shape):
     """Returns a text with both differences, and whether it is the same network."""
-    with tempfile.TemporaryDirectory() as folder:
-        data = os.path.join(folder, "data")
-        run("synth-cifar", "-q", "--noise", "--train", str(SAMPLES), "--test", "1", "--shape", "%d,%d,%d" % shape, "--classes",
-            str(max(translation.classes, 2)), "--out", data)
-        samples = read(data + "/train.st.zst")
-        images = torch.tensor(samples["images"]).div(255).sub(0.5).div(0.5)
-        labels = torch.tensor(samples["labels"]).long()
-        net = with_statistics(module, images)
-        logits, after = of_lockstep(net, translation, shape[0], folder)
-    if translation.layers[-1][0] == "log_softmax":
-        logits = logits.log_softmax(1)  # the tools write logits
-    exact_logits, exact, before = of_pytorch(net.double(), translation, images, labels)
-    their_logits, theirs, _ = of_pytorch(net.float(), translation, images, labels)
-    largest = exact_logits.abs().max().item() or 1
-    far = [((value.double() - exact_logits).abs().max() / largest).item() for value in (logits, their_logits)]
-    trained = [name for name in exact if name.endswith((".weight", ".bias"))]
-    least = SMALL * max(rms(exact[name] - before[name]) for name in trained)
-    ours, their = [{name: rms(result[name].double() - exact[name]) / max(rms(exact[name] - before[name]), least) for name in exact}
-                   for result in (after, theirs)]
-    worst = max(ours, key=ours.get)
-    same = far[0] <= LOGITS and ours[worst] <= STEP and set(after) == set(exact)
+    tries = [Comparison(module, translation, shape, seed=0)]
+    while tries[-1].same and tries[-1].step[0] > CLEAN and len(tries) < TRIES:
+        tries.append(Comparison(module, translation, shape, seed=len(tries)))
+    best = min(tries, key=lambda t: t.step[0])
     return "\n".join([
         "distance from PyTorch in double precision   Lockstep   PyTorch in single precision",
-        "logits, of the largest                      %8.1e   %8.1e" % tuple(far),
-        "a step of SGD, of a tensor's way            %8.1e   %8.1e   (most: %s)" % (ours[worst], max(their.values()), worst),
-        "the same network" if same else "NOT the same network"]), same
+        "logits, of the largest                      %8.1e   %8.1e" % best.logits,
+        "a step of SGD, of a tensor's way            %8.1e   %8.1e   (most: %s)" % (*best.step, best.worst),
+        "the same network" if best.same else "NOT the same network"]), best.same
+
+
+class Comparison:
+    """logits, step: the distances of Lockstep and of PyTorch in single precision. worst: the tensor furthest away."""
+
+    def __init__(self, module, translation, shape, seed):
+        with tempfile.TemporaryDirectory() as folder:
+            run("synth-cifar", "-q", "--noise", "--seed", str(seed), "--train", str(SAMPLES), "--test", "1", "--shape",
+                "%d,%d,%d" % shape, "--classes", str(max(translation.classes, 2)), "--out", os.path.join(folder, "data"))
+            samples = read(folder + "/data/train.st.zst")
+            images = torch.tensor(samples["images"]).div(255).sub(0.5).div(0.5)
+            labels = torch.tensor(samples["labels"]).long()
+            net = with_statistics(module, images)
+            logits, after = of_lockstep(net, translation, shape[0], folder)
+        if translation.layers[-1][0] == "log_softmax":
+            logits = logits.log_softmax(1)  # the tools write logits
+        try:
+            exact_logits, exact, before = of_pytorch(net.double(), translation, images, labels)
+            their_logits, theirs, _ = of_pytorch(net.float(), translation, images, labels)
+        except Exception as e:
+            raise failure("a step of PyTorch", e) from e
+        largest = exact_logits.abs().max().item() or 1
+        self.logits = tuple(((value.double() - exact_logits).abs().max() / largest).item() for value in (logits, their_logits))
+        least = SMALL * max(rms(exact[name] - before[name]) for name in exact if name.endswith((".weight", ".bias")))
+        ours, their = [{name: rms(result[name].double() - exact[name]) / max(rms(exact[name] - before[name]), least)
+                        for name in exact} for result in (after, theirs)]
+        self.worst = max(ours, key=ours.get)
+        self.step = ours[self.worst], max(their.values())
+        self.same = self.logits[0] <= LOGITS and self.step[0] <= STEP and set(after) == set(exact)
 
 
 def rms(tensor):
@@ -101,7 +117,8 @@ def of_lockstep(net, translation, channels, folder):
     half = ", ".join(["0.5"] * channels)
     with open(folder + "/check.yaml", "w", encoding="utf-8") as out:
         out.write("schema: lockstep.experiment/1\nname: check\ndataset: synthetic\nmodel: model.yaml\nglobal_batch: %d\nepochs: 1\n"
-                  "normalize: {mean: [%s], std: [%s]}\noptimizer: {kind: sgd, lr: %g}\n" % (SAMPLES, half, half, RATE))
+                  "normalize: {mean: [%s], std: [%s]}\noptimizer: {kind: sgd, lr: %g}\n%s"
+                  % (SAMPLES, half, half, RATE, frozen_text(frozen(net, translation))))
     data = folder + "/data/train.st.zst"
     run("train-single", "-q", "--experiment", folder + "/check.yaml", "--init", init, "--train", data, "--out", trained)
     half = half.replace(" ", "")

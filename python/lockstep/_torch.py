@@ -11,7 +11,9 @@ Writes into DIR (experiments):
     models/NAME.safetensors     its weights, for `--init` of the train tools
     NAME.yaml, NAME-ddp4.yaml   experiments: one device, and four ranks of DistributedDataParallel
 
-A trained model goes back with `tensor export --format safetensors` and load_state_dict(strict=True).
+A trained model goes back by its names:
+    trained = lockstep.read("artifacts/NAME/seed-42")["train/model"]
+    net.load_state_dict({name: torch.tensor(values) for name, values in trained.items()})
 """
 import argparse
 import importlib
@@ -41,7 +43,7 @@ def from_torch(module, example, name=None, out="experiments", dataset=None, sour
     files = {
         "model": ("models/%s.yaml", model_text(name, shape, translation, source).encode()),
         "weights": ("models/%s.safetensors", safetensors(weights(module, translation))),
-        "single": ("%s.yaml", experiment_text(name, dataset, frozen(module, translation)).encode()),
+        "single": ("%s.yaml", (experiment_text(name, dataset) + frozen_text(frozen(module, translation))).encode()),
         "ddp": ("%s-ddp4.yaml", (DDP % (name, name)).encode()),
     }
     translation.paths = {kind: os.path.join(out, path % name) for kind, (path, _) in files.items()}
@@ -101,8 +103,8 @@ def flow(value):
     return "%.9g" % value if isinstance(value, float) else str(value)
 
 
-def experiment_text(name, dataset, tensors):
-    text = """\
+def experiment_text(name, dataset):
+    return """\
 # The recipe is a beginning: see docs/formats.md, "Experiments", for all settings.
 schema: lockstep.experiment/1
 name: %s
@@ -112,9 +114,10 @@ global_batch: 64
 epochs: 10
 optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
 """ % (name, dataset, name)
-    if tensors:
-        text += "tensors:\n" + "".join("  %s: {trained_epochs: 0}\n" % flow(tensor) for tensor in tensors)
-    return text
+
+
+def frozen_text(tensors):
+    return "tensors:\n" + "".join("  %s: {trained_epochs: 0}\n" % flow(tensor) for tensor in tensors) if tensors else ""
 
 
 def frozen(module, translation):
@@ -210,20 +213,24 @@ def main(arguments=None):
         module = load(given.source)
         example = torch.randn(1, *shape)
         translation = from_torch(module, example, name, given.out, given.dataset, given.source)
+        describe(module, translation)
+        if given.check:
+            from ._check import compare
+            report, same = compare(module, translation, shape)
+            print(report)
+            return 0 if same else 4
     except (Unsupported, ValueError, FileExistsError, ToolError) as e:
         print("from_torch: %s" % e, file=sys.stderr)
         return e.code if isinstance(e, ToolError) else 3 if isinstance(e, Unsupported) else 2
+    return 0
+
+
+def describe(module, translation):
     for note in translation.notes:
         print("from_torch: " + note, file=sys.stderr)
     count = sum(p.numel() for p in state(dict(module.named_parameters()), translation).values())
     print("%s: %d layers, %s parameters, %d classes" % (translation.paths["model"], len(translation.layers),
-                                                         format(count, ","), translation.classes))
-    if given.check:
-        from ._check import compare
-        report, same = compare(module, translation, shape)
-        print(report)
-        return 0 if same else 4
-    return 0
+                                                         format(count, ","), translation.classes), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 """Compares a translated network with its PyTorch module: the logits of an evaluation, and every tensor after one step.
 
 PyTorch in double precision is the judge. Where rounding moves a value across the kink of a ReLU, or makes another one the
-largest of a pool, gradients jump: by up to a hundredth of a step, with any two programs. Other samples have their near
-ties elsewhere, and a wrong layer is wrong with all of them. So a step that is not CLEAN is repeated with other samples,
-and the best of TRIES counts. In a deep network all of them have ties; STEP is above what these do, and LOGITS, which no
-tie moves, is far below what a wrong layer or option does.
+largest of a pool, gradients jump, in any program: one ReLU of 32,768 moved a step of ResNet-18 by 2 %. Other samples have
+their near ties elsewhere, and a wrong layer is wrong with all of them. So a step that is not CLEAN is repeated with other
+samples, and the best of TRIES counts. In a deep network all of them have ties; STEP is above what these do, and LOGITS,
+which no tie moves, is far below what a wrong layer or option does. Where PyTorch's single precision is that far off, too,
+so that the network itself magnifies rounding, NEAR times its distance is allowed, up to ten times the limit.
 """
 import copy
 import os
@@ -20,7 +21,7 @@ from ._torch import frozen, frozen_text, safetensors, state, weights
 from ._translate import failure
 
 SAMPLES, RATE, TRIES = 16, 0.1, 3
-LOGITS, STEP, CLEAN = 1e-4, 3e-2, 1e-3
+LOGITS, STEP, CLEAN, NEAR = 1e-4, 3e-2, 1e-3, 3
 SMALL = 1e-2  # a way counts as at least this part of the furthest: that of a bias before batch norm is none
 DRAWN = re.compile(r"(- (?:dropout|dropout2d|stochastic_depth): \{[^}]*\bp: )[0-9.e-]+")  # the rates of random layers
 
@@ -64,9 +65,9 @@ def with_statistics(module, images):
 def compare(module, translation, shape):
     """Returns a text with both differences, and whether it is the same network."""
     tries = [Comparison(module, translation, shape, seed=0)]
-    while tries[-1].same and tries[-1].step[0] > CLEAN and len(tries) < TRIES:
+    while is_near(tries[-1].logits, LOGITS) and tries[-1].step[0] > CLEAN and len(tries) < TRIES:
         tries.append(Comparison(module, translation, shape, seed=len(tries)))
-    best = min(tries, key=lambda t: t.step[0])
+    best = min(tries, key=lambda t: (not t.same, t.step[0]))
     return "\n".join([
         "distance from PyTorch in double precision   Lockstep   PyTorch in single precision",
         "logits, of the largest                      %8.1e   %8.1e" % best.logits,
@@ -83,7 +84,7 @@ class Comparison:
                 "%d,%d,%d" % shape, "--classes", str(max(translation.classes, 2)), "--out", os.path.join(folder, "data"))
             samples = read(folder + "/data/train.st.zst")
             images = torch.tensor(samples["images"]).div(255).sub(0.5).div(0.5)
-            labels = torch.tensor(samples["labels"]).long()
+            labels = torch.tensor(samples["labels"].astype("int64"))
             net = with_statistics(module, images)
             logits, after = of_lockstep(net, translation, shape[0], folder)
         if translation.layers[-1][0] == "log_softmax":
@@ -100,7 +101,12 @@ class Comparison:
                         for name in exact} for result in (after, theirs)]
         self.worst = max(ours, key=ours.get)
         self.step = ours[self.worst], max(their.values())
-        self.same = self.logits[0] <= LOGITS and self.step[0] <= STEP and set(after) == set(exact)
+        self.same = is_near(self.logits, LOGITS) and is_near(self.step, STEP) and set(after) == set(exact)
+
+
+def is_near(distances, limit):
+    ours, theirs = distances
+    return ours <= max(limit, min(NEAR * theirs, 10 * limit))
 
 
 def rms(tensor):

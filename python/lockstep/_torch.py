@@ -58,18 +58,34 @@ def from_torch(module, example, name=None, out="experiments", dataset=None, sour
             with open(path, "xb") as file:
                 file.write(files[kind][1])
         run("train-single", "--experiment", translation.paths["single"], "--print-parameters")
-    except BaseException:
+    except BaseException as e:
         for path in written:
             if os.path.exists(path):
                 os.remove(path)
+        if isinstance(e, ToolError) and e.code == 3:
+            raise refused(e, translation) from e
         raise
     return translation
+
+
+def refused(e, translation):
+    """A tool's refusal of a layer: with the line of the user's source instead of that of the file, which is removed."""
+    from ._translate import Unsupported
+
+    place = re.search(re.escape(translation.paths["model"]) + r":(\d+):\d+: ", str(e))
+    layer = int(place[1]) - FIRST_LAYER if place else -1
+    if not 0 <= layer < len(translation.layers):
+        return e
+    name = translation.layers[layer][1]["name"]
+    return Unsupported("%s%s: %s" % (translation.written[name], name, str(e)[place.end():]))
 
 
 DDP = "schema: lockstep.experiment/1\nname: %s-ddp4\nbase: %s\nstrategy: ddp\nworld_size: 4\n"
 
 
 # ---- The texts ----
+
+FIRST_LAYER = 6  # its line in the model file
 
 def model_text(name, shape, translation, source):
     lines = ["# Written by lockstep.from_torch%s." % (" from " + source if source else ""),

@@ -52,6 +52,15 @@ class Value(torch.Tensor):
         return torch.arange(self.numel()).reshape(self.shape)
 
 
+def hidden(layer):
+    """Why a module cannot be looked into, or None."""
+    if isinstance(layer, torch.jit.ScriptModule) and hasattr(layer, "_c"):
+        return "a compiled module shows none of its operations; PYTORCH_JIT=0 leaves it as Python"
+    if layer._parameters.get("weight") is None and getattr(layer, "weight", None) is not None:
+        return "its weight is computed from other tensors, which no layer here does"
+    return None
+
+
 def draws():
     """The states of the generators that forward may draw from."""
     return torch.get_rng_state().tolist(), random.getstate()
@@ -96,11 +105,11 @@ class Translation:
 
     def __init__(self, module, example):
         self.layers, self.shapes, self.used, self.found, self.written = [], {}, {INPUT}, {}, {}
-        self.tensors, self.notes = {}, []
+        self.tensors, self.owners, self.notes = {}, {}, []
         for name, layer in module.named_modules():
-            if isinstance(layer, torch.jit.ScriptModule) and hasattr(layer, "_c"):
-                raise Unsupported("%s (%s): a compiled module shows none of its operations; PYTORCH_JIT=0 leaves it as Python"
-                                  % (name or "the network", type(layer).__name__))
+            why = hidden(layer)
+            if why:
+                raise Unsupported("%s (%s): %s" % (name or "the network", type(layer).__name__, why))
         # The example changes no statistics of the user's module.
         module = copy.deepcopy(module).train()
         self.names = {layer: name for name, layer in module.named_modules()}
@@ -215,6 +224,7 @@ class Translation:
         if module is not None and any(True for _ in module.parameters()):
             if target and name != target:
                 self.refuse("the layer is used twice: here every layer has tensors of its own")
+            self.check_tensors(module)
             self.tensors[name] = target
         self.used.add(name)
         options = {key: number(value) for key, value in (options or {}).items()}
@@ -224,6 +234,13 @@ class Translation:
         self.layers.append((kind, named))
         self.shapes[name], self.written[name] = tuple(output.shape[1:]), self.line()
         return Value.of(self, name, output)
+
+    def check_tensors(self, module):
+        """Each tensor of a layer here is its own."""
+        for end, tensor in module.named_parameters():
+            if self.owners.setdefault(tensor, module) is not module:
+                self.refuse("its %s is also that of '%s': here every layer has tensors of its own"
+                            % (end, self.names[self.owners[tensor]]))
 
     def made_of(self, value, kind):
         """The layer that a layer of this kind reads to make the value, or None."""
@@ -245,10 +262,11 @@ class Translation:
                 wanted |= {options["from"], *([more] if isinstance(more, str) else more)}
         self.layers = kept[::-1]
         names = {options["name"] for _, options in kept}
-        left = sorted(set(self.tensors) - names)
+        self.tensors = {name: target for name, target in self.tensors.items() if name in names}
+        left = {name for layer, name in self.names.items() if any(True for _ in layer.parameters(recurse=False))}
+        left = sorted(left - set(self.tensors.values()))
         if left:
             self.notes.append("left out, because the output does not depend on them: " + ", ".join(left))
-        self.tensors = {name: target for name, target in self.tensors.items() if name in names}
 
     # ---- Moves ----
 
@@ -550,7 +568,9 @@ def mean(t, inputs, options, output, module):
 
 def dropout(kind):
     def make(t, inputs, options, output, module):
-        if not options["p"] or module is None and not options["training"]:
+        if module is None and options["training"] is None:
+            t.notes.append("%sF.%s without `training` drops in evaluation, too; here it does not" % (t.line(), kind))
+        if not options["p"] or module is None and options["training"] is False:
             return inputs[0]
         return t.put(kind, [t.settle(inputs[0])], output, {"p": options["p"]}, module)
     return make
@@ -607,7 +627,7 @@ def divide(t, inputs, options, output, module):
 def concat(t, inputs, options, output, module):
     values = inputs[0]
     must(t, options["dim"] % output.dim() == 1, "only channels are put side by side: dim=1")
-    return t.put("concat", [t.settle(v) for v in values], output)
+    return values[0] if len(values) == 1 else t.put("concat", [t.settle(v) for v in values], output)
 
 
 def upsample(t, inputs, options, output, module):
@@ -643,8 +663,8 @@ OPERATIONS = {
     "tanh": Operation(plain("tanh")), "sigmoid": Operation(plain("sigmoid")),
     "hardsigmoid": Operation(plain("hard_sigmoid")), "hardswish": Operation(plain("hard_swish")),
     "softplus": Operation(plain("softplus"), beta=1, threshold=20),
-    "dropout": Operation(dropout("dropout"), p=0.5, training=True), "dropout2d": Operation(dropout("dropout2d"), p=0.5, training=True),
-    "featuredropout": Operation(dropout("dropout2d"), p=0.5, training=True),
+    "dropout": Operation(dropout("dropout"), p=0.5, training=None), "dropout2d": Operation(dropout("dropout2d"), p=0.5, training=None),
+    "featuredropout": Operation(dropout("dropout2d"), p=0.5, training=None),
     "stochasticdepth": Operation(stochastic_depth, p=None, mode=None),
     "add": Operation(add, 2, alpha=1), "iadd": Operation(add, 2, alpha=1), "radd": Operation(add, 2, alpha=1),
     "mul": Operation(multiply, 2), "imul": Operation(multiply, 2), "rmul": Operation(multiply, 2), "multiply": Operation(multiply, 2),

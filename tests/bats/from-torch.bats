@@ -30,7 +30,7 @@ converts() {
 
 @test "branches, functional forms, an auxiliary head: the same network, with a note" {
     converts Inception 'adaptive_avg_pool avg_pool concat conv dropout flatten linear max_pool relu upsample'
-    [[ $stderr == *'the auxiliary outputs of training are left out'*'does not depend on them: aux' ]] || fail "$stderr"
+    [[ $stderr == *'the auxiliary outputs of training are left out'*'does not depend on them: aux, unused' ]] || fail "$stderr"
     grep -q '^- avg_pool: {name: avg_pool1, size: 3, stride: 2, padding: 1, count_include_pad: false}' Inception/models/net.yaml
 }
 
@@ -85,6 +85,8 @@ ConvHead|return F.relu(|the last layer is nn.Linear here.*'global_avg_pool1' is 
 Raises|return x.nothing|forward fails: AttributeError: .*nothing
 RaisesEarly|super().__init__(nn.Conv2d(4, 4 / 2|nets.py:RaisesEarly' fails: TypeError
 Cumulative|return self.head(|momentum=None is not here
+Tied|return self.head(|layers.2 .Conv2d.: its weight is also that of 'layers.1'
+WeightNorm||layers.1 .Conv2d.: its weight is computed from other tensors
 Positions|return self.head(|a linear layer takes one vector of a sample
 compiled||a compiled module shows none of its operations
 Absent||name 'Absent' is not defined

@@ -16,7 +16,8 @@
 
     lockstep.from_torch(net, torch.zeros(1, 3, 32, 32), "net")      # a torch.nn.Module as a model file and experiments
 
-The bundled tools read the files, and refuse damaged files with a message (ToolError). Only NumPy is required; PyTorch by from_torch.
+The bundled tools read the files, and refuse damaged files with a message (ToolError). Only NumPy is required;
+PyTorch by from_torch.
 """
 from ._read import Folder, Tensors, read, runs
 from ._tools import ToolError, run

@@ -122,8 +122,8 @@ def of_lockstep(net, translation, channels, folder):
         file.write(safetensors(weights(net, translation)))
     half = ", ".join(["0.5"] * channels)
     with open(folder + "/check.yaml", "w", encoding="utf-8") as out:
-        out.write("schema: lockstep.experiment/1\nname: check\ndataset: synthetic\nmodel: model.yaml\nglobal_batch: %d\nepochs: 1\n"
-                  "normalize: {mean: [%s], std: [%s]}\noptimizer: {kind: sgd, lr: %g}\n%s"
+        out.write("schema: lockstep.experiment/1\nname: check\ndataset: synthetic\nmodel: model.yaml\n"
+                  "global_batch: %d\nepochs: 1\nnormalize: {mean: [%s], std: [%s]}\noptimizer: {kind: sgd, lr: %g}\n%s"
                   % (SAMPLES, half, half, RATE, frozen_text(frozen(net, translation))))
     data = folder + "/data/train.st.zst"
     run("train-single", "-q", "--experiment", folder + "/check.yaml", "--init", init, "--train", data, "--out", trained)

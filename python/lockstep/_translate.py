@@ -161,7 +161,9 @@ class Translation:
             self.refuse("a tensor of the module's own is an input of no layer here")
         given, options = list(args[row.inputs:]), {}
         for i, (key, default) in enumerate(row.options.items()):
-            options[key] = getattr(module, key) if module is not None else given[i] if i < len(given) else kwargs.get(key, default)
+            options[key] = given[i] if i < len(given) else kwargs.get(key, default)
+            if module is not None:
+                options[key] = getattr(module, key)
         with torch.random.fork_rng(devices=[]):
             output = call(*real(args), **real(kwargs))
         result = row.make(self, args[:row.inputs], options, output, module)
@@ -599,7 +601,8 @@ def multiply(t, inputs, options, output, module):
     for whole, gate in (values, values[::-1]):
         if whole.shape == output.shape and gate_layer(t, gate) and (whole.places is None or not gate_layer(t, whole)):
             return t.put("multiply", [t.settle(whole), gate_layer(t, gate)], output)
-    must(t, values[0].shape == values[1].shape, "the second input of a product has the first one's shape, or one value per channel")
+    must(t, values[0].shape == values[1].shape,
+         "the second input of a product has the first one's shape, or one value per channel")
     return t.put("multiply", [t.settle(v) for v in values], output)
 
 
@@ -649,7 +652,8 @@ OPERATIONS = {
     "groupnorm": Operation(group_norm), "layernorm": Operation(layer_norm), "instancenorm2d": Operation(instance_norm),
     "instancenorm": Operation(instance_norm),
     "localresponsenorm": Operation(local_response_norm, size=None, alpha=1e-4, beta=0.75, k=1.0),
-    "maxpool2d": Operation(max_pool, kernel_size=None, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False),
+    "maxpool2d": Operation(max_pool, kernel_size=None, stride=None, padding=0, dilation=1, ceil_mode=False,
+                           return_indices=False),
     "avgpool2d": Operation(avg_pool, kernel_size=None, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                            divisor_override=None),
     "adaptiveavgpool2d": Operation(adaptive_avg_pool), "adaptivemaxpool2d": Operation(adaptive_max_pool),
@@ -663,11 +667,13 @@ OPERATIONS = {
     "tanh": Operation(plain("tanh")), "sigmoid": Operation(plain("sigmoid")),
     "hardsigmoid": Operation(plain("hard_sigmoid")), "hardswish": Operation(plain("hard_swish")),
     "softplus": Operation(plain("softplus"), beta=1, threshold=20),
-    "dropout": Operation(dropout("dropout"), p=0.5, training=None), "dropout2d": Operation(dropout("dropout2d"), p=0.5, training=None),
+    "dropout": Operation(dropout("dropout"), p=0.5, training=None),
+    "dropout2d": Operation(dropout("dropout2d"), p=0.5, training=None),
     "featuredropout": Operation(dropout("dropout2d"), p=0.5, training=None),
     "stochasticdepth": Operation(stochastic_depth, p=None, mode=None),
     "add": Operation(add, 2, alpha=1), "iadd": Operation(add, 2, alpha=1), "radd": Operation(add, 2, alpha=1),
-    "mul": Operation(multiply, 2), "imul": Operation(multiply, 2), "rmul": Operation(multiply, 2), "multiply": Operation(multiply, 2),
+    "mul": Operation(multiply, 2), "imul": Operation(multiply, 2), "rmul": Operation(multiply, 2),
+    "multiply": Operation(multiply, 2),
     "truediv": Operation(divide, 2), "div": Operation(divide, 2),
     "cat": Operation(concat, dim=0), "concat": Operation(concat, dim=0),
     "upsample": Operation(upsample, mode="nearest"), "upsamplingnearest2d": Operation(upsample, mode="nearest"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # python -m lockstep.from_torch: modules of PyTorch as model files.
-# shellcheck disable=SC2154 # output is set by helpers.bash
+# shellcheck disable=SC2154,SC2034 # output is set by helpers.bash, and TOOL read there
 load helpers
 
 NETS=$ROOT/tests/fixtures/nets.py
@@ -22,7 +22,8 @@ from_torch() { with_torch "$ROOT/tests/python/from_torch.py" "$@"; }
 converts() {
     local out=$1
     succeeds from_torch "$NETS:$1" --input 3,17,17 --out "$out" --name net --check
-    [[ $output == *"$out/models/net.yaml: "*' 10 classes'*$'\nthe same network' ]] || fail "$output" "$(cat "$out/models/net.yaml")"
+    [[ $output == *"$out/models/net.yaml: "*' 10 classes'*$'\nthe same network' ]] ||
+        fail "$output" "$(cat "$out/models/net.yaml")"
     local kinds
     kinds=$(sed -n 's/^- \([a-z_0-9]*\):.*/\1/p' "$out/models/net.yaml" | sort -u | tr '\n' ' ')
     [ "$kinds" = "$2 " ] || fail "the layers are $kinds"
@@ -52,7 +53,8 @@ converts() {
 }
 
 @test "all norms, and layers without names of their own: the same network" {
-    converts norms 'adaptive_avg_pool batch_norm conv dropout2d elu flatten gelu group_norm instance_norm layer_norm linear local_response_norm log_softmax max_pool mish upsample zero_pad'
+    converts norms 'adaptive_avg_pool batch_norm conv dropout2d elu flatten gelu group_norm instance_norm layer_norm linear '\
+'local_response_norm log_softmax max_pool mish upsample zero_pad'
 }
 
 @test "a trained model goes back into its module, with strict=True" {
@@ -108,7 +110,8 @@ END
     for file in models/mine.yaml models/mine.safetensors mine.yaml mine-ddp4.yaml; do [ -s "$file" ]; done
     grep -q '^dataset: cifar10$' mine.yaml
     cp -r models before
-    fails_with 2 "'./models/mine.yaml' exists: give another --name or --out" from_torch "$NETS:Dense" --input 3,32,32 --out . --name mine
+    fails_with 2 "'./models/mine.yaml' exists: give another --name or --out" \
+        from_torch "$NETS:Dense" --input 3,32,32 --out . --name mine
     diff -r models before
     succeeds from_torch "$NETS:Dense" --input 3,17,17 --out . --dataset own
     grep -q '^dataset: own$' dense.yaml

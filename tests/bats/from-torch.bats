@@ -64,6 +64,8 @@ converts() {
         --train data/train.st.zst --out run
     succeeds from_torch strict "$NETS:Dense" run/model.st.zst
     [[ $output == *'All keys matched'* ]] || fail "$output"
+    succeeds from_torch train "$NETS:Dense" data mine
+    [[ $output == *'All keys matched'*' 2.'* ]] || fail "$output"
 }
 
 @test "what no layer does is refused with the line of the source" {

@@ -148,6 +148,8 @@ class Translation:
         self.what, name = name, word(name)
         if module is not None and self.names[module]:
             self.what = "%s (%s)" % (self.names[module], self.what)
+        if not args:
+            args, kwargs = (kwargs["input"],), {key: value for key, value in kwargs.items() if key != "input"}
         if name in SIZES:
             return call(*real(args), **real(kwargs))
         if name in MOVES:
@@ -323,6 +325,8 @@ class Translation:
                 return self.put("flatten", [image], self.value_of(image).flatten(1)).layer
         if places.dim() == 3 and len(source) == 3:
             return self.settle_image(layer, source, places)
+        if places.dim() == 1 and len(source) == 1:
+            return self.settle_image(layer, (*source, 1, 1), places.view(-1, 1, 1))
         self.refuse("it moves values as no layer does")
 
     def settle_image(self, layer, source, places):

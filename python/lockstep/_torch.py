@@ -11,6 +11,8 @@ Writes into DIR (experiments):
     models/NAME.safetensors     its weights, for `--init` of the train tools
     NAME.yaml, NAME-ddp4.yaml   experiments: one device, and four ranks of DistributedDataParallel
 
+The exit code is 3 for a module that a model file cannot say, and 4 if --check finds another network.
+
 A trained model goes back by its names:
     trained = lockstep.read("artifacts/NAME/seed-42")["train/model"]
     net.load_state_dict({name: torch.tensor(values) for name, values in trained.items()})

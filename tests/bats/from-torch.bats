@@ -57,6 +57,12 @@ converts() {
 'local_response_norm log_softmax max_pool mish upsample zero_pad'
 }
 
+@test "--check finds a network that is another one in evaluation: exit code 4" {
+    run from_torch "$NETS:Moody" --input 3,17,17 --out . --check
+    [ "$status" -eq 4 ] || fail "exit code $status: $output"
+    [[ $output == *$'\nNOT the same network' ]] || fail "$output"
+}
+
 @test "a trained model goes back into its module, with strict=True" {
     succeeds from_torch "$NETS:Dense" --input 3,32,32 --out .
     "$BIN/synth-cifar" -q --train 144 --test 8 --out data

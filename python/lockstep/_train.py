@@ -29,4 +29,5 @@ def train(module, data, out, **settings):
         made = from_torch(module, example, "net", folder, samples.metadata["dataset"])
         run("train-single", "-q", "--experiment", made.paths["single"], "--init", made.paths["weights"], *arguments)
     trained = read(out)
-    return {name: torch.tensor(values) for name, values in trained["model"].items()}, trained
+    # What forward does not use stays as it is.
+    return {**module.state_dict(), **{name: torch.tensor(values) for name, values in trained["model"].items()}}, trained

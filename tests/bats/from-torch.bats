@@ -70,7 +70,7 @@ converts() {
         --train data/train.st.zst --out run
     succeeds from_torch strict "$NETS:Dense" run/model.st.zst
     [[ $output == *'All keys matched'* ]] || fail "$output"
-    succeeds from_torch train "$NETS:Dense" data mine
+    succeeds from_torch train "$NETS:Inception" data mine
     [[ $output == *'All keys matched'*' 2.'* ]] || fail "$output"
 }
 

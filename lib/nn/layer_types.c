@@ -426,8 +426,8 @@ static status read_flatten(builder *b, reading *r) {
 static status read_log_softmax(builder *b, reading *r) {
     if (r->l->flat && !r->l->skip) return STATUS_OK;
     return yaml_error(r->place, b->err,
-                      "layer '%s' must follow the last linear layer, or its scale: cross entropy "
-                      "includes it, and there is no other here",
+                      "layer '%s' must follow the logits, a vector: cross entropy includes it, and "
+                      "there is no other here",
                       r->l->name);
 }
 

@@ -285,23 +285,24 @@ static status check_readers(const builder *b, const yaml_node *list) {
     return rc;
 }
 
-// A linear layer, or one whose outputs are scaled; perhaps with their log-softmax.
-static bool ends_in_logits(const program *p) {
-    const int logits = program_logits(p);
-    if (logits < 0) return false;
-    const layer *last = &p->layers[logits];
-    if (last->kind == LAYER_SCALE && last->skip == 0 && logits > 0) last--;
-    return last->kind == LAYER_LINEAR;
+// The features of the last layer are the logits of the classes.
+static status check_end(const builder *b, const yaml_node *end) {
+    const program *p = &b->m->program;
+    const layer *last = &p->layers[p->count - 1];
+    if (!last->flat)
+        return yaml_error(end, b->err,
+                          "the network must end in a vector, with a value for each class, but '%s' "
+                          "gives [%d, %d, %d]: put flatten after it",
+                          last->name, last->out.channels, last->out.height, last->out.width);
+    if (p->parameters == 0)
+        return yaml_error(end, b->err, "there is nothing to train: no layer has parameters");
+    return STATUS_OK;
 }
 
 static status read_layers(builder *b, const yaml_node *list) {
-    const program *p = &b->m->program;
     status rc;
     TRY(read_list(b, list, "layers"));
-    if (!ends_in_logits(p))
-        TRY(yaml_error(list->items[list->count - 1], b->err,
-                       "the last layer must be linear, or the scale of one: its outputs are the "
-                       "classes"));
+    TRY(check_end(b, list->items[list->count - 1]));
     TRY(check_readers(b, list));
 out:
     return rc;

@@ -399,11 +399,10 @@ static void refuses_bad_graphs(void **state) {
             "- relu\n- conv: {from: input, out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
             "m.yaml:5:1: no layer reads the output of 'relu1'");
     refuses(HEAD "- relu\n- log_softmax\n",
-            "m.yaml:6:3: layer 'log_softmax1' must follow the last linear layer, or its scale: "
-            "cross entropy includes it, and there is no other here");
+            "m.yaml:6:3: layer 'log_softmax1' must follow the logits, a vector: cross entropy "
+            "includes it, and there is no other here");
     refuses(HEAD "- flatten\n- log_softmax\n",
-            "m.yaml:6:3: the last layer must be linear, or the scale of one: its outputs are the "
-            "classes");
+            "m.yaml:6:3: there is nothing to train: no layer has parameters");
     refuses(HEAD "- flatten\n- linear: {out: 4}\n- log_softmax\n- linear: {out: 2}\n",
             "m.yaml:8:3: no layer can follow 'log_softmax1', which is part of the loss");
     refuses(HEAD "- relu: {name: input}\n",
@@ -552,12 +551,11 @@ static void refuses_layers_that_do_not_fit(void **state) {
             "m.yaml:6:3: layer 'conv1' needs an image, but comes after flatten");
     refuses(HEAD "- flatten\n- max_pool: {size: 1}\n",
             "m.yaml:6:3: layer 'pool1' needs an image, but comes after flatten");
-    refuses(HEAD "- flatten\n- linear: {out: 6}\n- relu\n",
-            "m.yaml:7:3: the last layer must be linear, or the scale of one: its outputs are the "
-            "classes");
+    refuses(HEAD "- conv: {out: 6, kernel: 1}\n- global_avg_pool\n",
+            "m.yaml:6:3: the network must end in a vector, with a value for each class, but "
+            "'pool1' gives [6, 1, 1]: put flatten after it");
     refuses(HEAD "- flatten\n- scale: {factor: 2}\n",
-            "m.yaml:6:3: the last layer must be linear, or the scale of one: its outputs are the "
-            "classes");
+            "m.yaml:6:3: there is nothing to train: no layer has parameters");
     refuses(HEAD "- conv: {out: 6, kernel: 1, groups: 2}\n",
             "m.yaml:5:37: 'groups': layer 'conv1' has 3 channels in and 6 out; 2 does not divide "
             "both");

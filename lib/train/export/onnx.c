@@ -544,12 +544,18 @@ static bool has_nodes(const layer *l) {
     return layer_traits_of(l)->drops == DROPS_NOTHING;
 }
 
+// The layer whose nodes give layer i's output; -1: the network's input.
+static int with_nodes(const program *p, int i) {
+    while (i >= 0 && !has_nodes(&p->layers[i])) i = layer_source(p, i);
+    return i;
+}
+
 // Writes the name of layer i's output; -1: of the network's input.
 static void name_value(const program *p, int i, char name[NAME_BYTES]) {
-    while (i >= 0 && !has_nodes(&p->layers[i])) i = layer_source(p, i);
+    i = with_nodes(p, i);
     if (i < 0)
         snprintf(name, NAME_BYTES, "%s", INPUTS);
-    else if (i == p->count - 1)
+    else if (i == with_nodes(p, p->count - 1))
         snprintf(name, NAME_BYTES, "%s", OUTPUT);
     else
         snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);

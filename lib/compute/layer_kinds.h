@@ -112,6 +112,7 @@
         .torch = "nn.ReLU", .onnx = "Relu")                                                     \
     ROW(to, FLATTEN, flatten, flatten, .role = ROLE_VIEW, .torch = "nn.Flatten",                \
         .onnx = "Flatten")                                                                      \
+    ROW(to, UNFLATTEN, unflatten, unflatten, .role = ROLE_VIEW, .torch = "nn.Unflatten")        \
     ROW(to, LOG_SOFTMAX, log_softmax, log_softmax, .role = ROLE_VIEW, .torch = "nn.LogSoftmax", \
         .onnx = "LogSoftmax")                                                                   \
     ROW(to, ADD, add, second, .role = ROLE_SUM, .has_second = true, .torch = "Add",             \

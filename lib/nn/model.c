@@ -137,18 +137,37 @@ static status split_item(builder *b, const yaml_node *item, const char **word,
     return STATUS_OK;
 }
 
+// Options of PyTorch's modules that have no counterpart here.
+static const struct {
+    layer_kind kind;
+    const char *key, *answer;
+} other_options[] = {
+    {LAYER_BATCH_NORM, "track_running_stats",
+     "batch norm always keeps running statistics, since the result of a test image would otherwise "
+     "depend on its batch; leave it out: training computes the same without it"},
+    {LAYER_LAYER_NORM, "normalized_shape",
+     "layer_norm is over the channels of each position, or after flatten over all features; leave "
+     "it out. Over all values of an image it is flatten, layer_norm, unflatten: {size: [channels, "
+     "height, width]}"},
+};
+
+static status refuse_other_options(builder *b, const layer_type *type, const yaml_node *options) {
+    for (size_t i = 0; i < sizeof other_options / sizeof *other_options; i++) {
+        const char *key = other_options[i].key;
+        const yaml_node *node = yaml_find(options, key);
+        if (node && type->kind == other_options[i].kind)
+            return yaml_error(node, b->err, "'%s': %s", key, other_options[i].answer);
+    }
+    return STATUS_OK;
+}
+
 static status check_options(builder *b, const layer_type *type, const yaml_node *options) {
     const layer_number *numbers = layer_kind_traits[type->kind].numbers;
     const char *keys[LAYER_OPTIONS + LAYER_NUMBERS + 2] = {"name", "from"};
     size_t count = 2;
     if (!options) return STATUS_OK;
-    const yaml_node *track = yaml_find(options, "track_running_stats");
-    if (track && type->kind == LAYER_BATCH_NORM)
-        return yaml_error(
-            track, b->err,
-            "'track_running_stats': batch norm always keeps running statistics, since "
-            "the result of a test image would otherwise depend on its batch; leave it "
-            "out: training computes the same without it");
+    const status rc = refuse_other_options(b, type, options);
+    if (rc != STATUS_OK) return rc;
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
     for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) keys[count++] = numbers[i].key;
     return yaml_check_keys(options, keys, count, b->err);

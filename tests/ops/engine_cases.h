@@ -28,6 +28,7 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
     [LAYER_CONCAT] = "with: input",
     [LAYER_SLICE] = "channels: [0, 2]",
     [LAYER_SHUFFLE] = "groups: 2",
+    [LAYER_UNFLATTEN] = "size: [8, 8, 4]",
 };
 
 enum { EXAMPLE_BYTES = 300 };
@@ -39,9 +40,9 @@ static inline void write_example(layer_kind kind, char text[EXAMPLE_BYTES]) {
     snprintf(text, EXAMPLE_BYTES,
              "schema: lockstep.model/1\nname: m\ninput: [4, 8, 8]\n"
              "layers: [avg_pool: {size: 1}, %s%s: {%s}%s]\n",
-             kind == LAYER_LINEAR        ? "flatten, "
-             : kind == LAYER_LOG_SOFTMAX ? "flatten, linear: {out: 2}, "
-                                         : "",
+             kind == LAYER_LINEAR || kind == LAYER_UNFLATTEN ? "flatten, "
+             : kind == LAYER_LOG_SOFTMAX                     ? "flatten, linear: {out: 2}, "
+                                                             : "",
              t->word,
              layer_examples[kind] ? layer_examples[kind]
              : t->has_second      ? "with: input"
@@ -492,6 +493,14 @@ FOR_SOME_TESTS model_case models[] = {
      .input = "[3, 5, 4]",
      .layers = "[max_pool: {size: 2}, slice: {channels: [0, 3]}, concat: {with: pool1}, slice: "
                "{channels: [2, 5]}, flatten, linear: {out: 10}]"},
+    {.name = "vectors that become images, and layer norm over all of one",
+     .input = "[2, 6, 5]",
+     .layers = "[flatten, unflatten: {size: [5, 3, 4]}, conv: {out: 4, kernel: 3, padding: 1}, "
+               "relu, flatten, layer_norm, unflatten: {size: [4, 3, 4], name: a}, conv: {out: 3, "
+               "kernel: 3}, batch_norm, silu, flatten, linear: {out: 12, name: b}, unflatten: "
+               "{size: [3, 2, 2]}, batch_norm, relu, max_pool: {size: 2}, flatten, concat: {with: "
+               "b}, linear: {out: 4}, multiply: {from: a, with: fc2}, global_avg_pool, flatten, "
+               "add: {with: fc2}, linear: {out: 10}]"},
     {.name = "logits: a convolution, pooled",
      .input = "[3, 9, 8]",
      .layers = "[conv: {out: 8, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, dropout: {p: "

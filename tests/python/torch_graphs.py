@@ -107,8 +107,14 @@ class Graph:
             if values > groups:                        # PyTorch refuses groups of one value
                 self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
         elif kind == "layer_norm":
+            whole = image and r.random() < 0.3
+            if whole:
+                size = self.shape()
+                self.put(text, "flatten")
             if self.shape()[0] > 2:                    # those of fewer are hardly more than their signs
                 self.put(text, kind, eps=r.choice([1e-5, 1e-3, 0.1]))
+            if whole:
+                self.put(text, "unflatten", size=size)
         elif kind == "local_response_norm":
             self.put(text, kind, size=r.randint(1, 6), beta=r.choice([0.25, 0.5, 0.75, 0.75, 1.0]),
                      alpha=r.choice([1e-4, 0.3, 1.0]), k=r.choice([0.5, 1.0, 2.0]))

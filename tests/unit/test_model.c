@@ -437,7 +437,7 @@ static void pytorch_names_get_suggestions(void **state) {
         {"LocalResponseNorm", "did you mean 'local_response_norm'?"},
         {"InstanceNorm2d", "did you mean 'instance_norm'?"},
         {"softmax",
-         "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "
+         "the loss includes it, so a model ends with the layer before it. Cross entropy of the "
          "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K "
          "classes stays above log(1 + (K - 1) / e), 1.46 for 10."},
         {"LogSoftmax", "did you mean 'log_softmax'?"},
@@ -551,6 +551,14 @@ static void refuses_layers_that_do_not_fit(void **state) {
             "m.yaml:6:3: layer 'conv1' needs an image, but comes after flatten");
     refuses(HEAD "- flatten\n- max_pool: {size: 1}\n",
             "m.yaml:6:3: layer 'pool1' needs an image, but comes after flatten");
+    refuses(HEAD "- unflatten: {size: [3, 32, 32]}\n",
+            "m.yaml:5:3: layer 'unflatten1' makes an image of a vector: put flatten before it");
+    refuses(HEAD "- flatten\n- unflatten: {size: [4, 32, 32]}\n",
+            "m.yaml:6:21: 'size': the input of layer 'unflatten1' has 3072 features, not 4096");
+    refuses(HEAD "- layer_norm: {normalized_shape: [3, 32, 32]}\n",
+            "m.yaml:5:34: 'normalized_shape': layer_norm is over the channels of each position, or "
+            "after flatten over all features; leave it out. Over all values of an image it is "
+            "flatten, layer_norm, unflatten: {size: [channels, height, width]}");
     refuses(HEAD "- conv: {out: 6, kernel: 1}\n- global_avg_pool\n",
             "m.yaml:6:3: the network must end in a vector, with a value for each class, but "
             "'pool1' gives [6, 1, 1]: put flatten after it");

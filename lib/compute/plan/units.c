@@ -83,10 +83,11 @@ static void take_logits_scale(unit_layers *u, cutting *c) {
     c->at++;
 }
 
-// Samples are innermost, so a flattened activation lies in memory as the image does, unless another
-// layer reads the image too and wants a border around it.
+// Samples are innermost, so a flattened activation lies in memory as the image does, unless a layer
+// that reads the image wants a border around it.
 static bool is_free(const cutting *c, int i) {
-    return role_of(&c->p->layers[i]) == ROLE_VIEW && c->readers[layer_source(c->p, i) + 1] == 1;
+    const layer *l = &c->p->layers[i];
+    return role_of(l) == ROLE_VIEW && l->flat && c->readers[layer_source(c->p, i) + 1] == 1;
 }
 
 static status check_window(const layer *l, error *err) {

@@ -194,8 +194,8 @@ of() {
 
 # ---- The report, on runs with known figures --------------------------------------------------
 
-# a_run NAME [KEY=VALUE]...: a run of that name, executed three times.
-a_run() {
+# a_rung NAME [KEY=VALUE]...: a run of that name, executed three times.
+a_rung() {
     thrice "$1" name="$1" "${@:2}"
 }
 
@@ -265,19 +265,19 @@ a_run() {
 @test "the learning rate is not called the cause if scaling it recovers little or nothing was lost" {
     runs_of_a_ladder
     rm -r 04-scaled
-    a_run 04-scaled workers=4 batch=128 right=50
+    a_rung 04-scaled workers=4 batch=128 right=50
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
     [[ $output == *"The learning rate, which was not scaled with the batch, explains less than half of the lost accuracy: a scaled rate gives back only +10.00 points ["*"], with one seed."* ]] || fail "$output"
     rm -r 04-scaled
-    a_run 04-scaled workers=4 batch=128 right=30
+    a_rung 04-scaled workers=4 batch=128 right=30
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
     [[ $output != *"not scaled with the batch"* ]] || fail "$output"
     rm -r 03-global-batch
-    a_run 03-global-batch workers=4 batch=128 right=71
+    a_rung 03-global-batch workers=4 batch=128 right=71
     rm -r 04-scaled
-    a_run 04-scaled workers=4 batch=128 right=90
+    a_rung 04-scaled workers=4 batch=128 right=90
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
     [[ $output != *"not scaled with the batch"* ]] || fail "$output"
@@ -317,10 +317,10 @@ published_runs() {
         '{name: q, experiment: q, accuracy: 60.00, total_seconds: 25.0, seconds_per_epoch: 6}'
     claim "${1:-R9}" '{name: m, experiment: m, accuracy: 91.00, total_seconds: 20.0, note: four}'
     succeeds "$BIN/plan" ladder experiments/p.yaml experiments/q.yaml --set epochs=5 --out plan.yaml -q
-    a_run 00-p ranks=1 shards=1 epochs=2,2,2.02,1.98,2 load=0.5
-    a_run 01-loader-workers ranks=1 shards=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6
-    a_run 02-virtual-shards ranks=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6 right=91
-    a_run 03-world-size workers=4 epochs=3.2,3.2,3.21,3.19,3.2 right=91
+    a_rung 00-p ranks=1 shards=1 epochs=2,2,2.02,1.98,2 load=0.5
+    a_rung 01-loader-workers ranks=1 shards=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6
+    a_rung 02-virtual-shards ranks=1 workers=4 epochs=1.6,1.6,1.61,1.59,1.6 right=91
+    a_rung 03-world-size workers=4 epochs=3.2,3.2,3.21,3.19,3.2 right=91
 }
 
 @test "published figures on the ladder: the cause of a source's speed-up, next to the measurement" {
@@ -423,20 +423,20 @@ published_runs() {
 @test "a step without comparable times has no time effect, and gives the reason" {
     runs_of_a_ladder
     rm -r 02-world-size
-    a_run 02-world-size workers=4 host=there epochs=2,2,2.02,1.98,2
+    a_rung 02-world-size workers=4 host=there epochs=2,2,2.02,1.98,2
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     grep -q '^| \*\*World size, strategy\*\* | 2.00 |  |  | not like for like: host there vs here |' out/report.md
     [ "$(steps out/report.json "s['compared']['time']['missing'] == 'like-for-like'")" = "02-world-size 03-global-batch" ]
     grep -q '^02-world-size.seconds_per_epoch_effect,[^,]*,[^,]*,,,,s,not like for like: host there vs here,' out/report.csv
     rm -r 03-global-batch
-    a_run 03-global-batch workers=4 batch=128 resumed=1
+    a_rung 03-global-batch workers=4 batch=128 resumed=1
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     grep -qF 'not like for like: 03-global-batch was resumed' out/report.md
 }
 
 @test "invalid plans, and runs that do not match the plan, are refused" {
     runs_of_a_ladder
-    a_run other
+    a_rung other
     fails_with 3 "its experiment is 'other', which is not in the plan" "$BIN/report" 0* other --plan plan.yaml --out out
     fails_with 3 "no run of '04-scaled' among the folders" "$BIN/report" 00* 01* 02* 03* 05* --plan plan.yaml --out out
     fails_with 2 "baseline cannot be used with this --plan" "$BIN/report" 0* --plan plan.yaml --baseline 00-slow --out out

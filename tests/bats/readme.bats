@@ -82,17 +82,21 @@ table_commands() {
     [[ $output == *identical* ]] || fail "$output"
 }
 
-# yaml_block FILE N: the N-th block of YAML in a page.
+# yaml_block FILE LINE: the first block of YAML in a page that has this line.
 yaml_block() {
-    awk -v wanted="$2" '/^```yaml$/ { inside = ++n == wanted; next } /^```/ { inside = 0 } inside' "$1"
+    awk -v wanted="$2" '
+        /^```yaml$/ { inside = 1; block = ""; next }
+        /^```/ && index(block, wanted "\n") { printf "%s", block; exit }
+        /^```/ { inside = 0 }
+        inside { block = block $0 "\n" }' "$1"
 }
 
 @test "the model and the experiment of docs/models.md work on synthetic images" {
     need_tool pipeline synth-cifar shard train-single evaluate report
     mkdir -p "$WORK/experiments/models"
-    yaml_block docs/models.md 1 >"$WORK/experiments/models/wide.yaml"
-    yaml_block docs/models.md 3 | sed "s|^base: single|base: $ROOT/experiments/R001/single.yaml|" >"$WORK/experiments/wide.yaml"
-    yaml_block docs/models.md 2 >"$WORK/block"
+    yaml_block docs/models.md "schema: lockstep.model/1" >"$WORK/experiments/models/wide.yaml"
+    yaml_block docs/models.md "schema: lockstep.experiment/1" | sed "s|^base: single|base: $ROOT/experiments/R001/single.yaml|" >"$WORK/experiments/wide.yaml"
+    yaml_block docs/models.md "- residual:" >"$WORK/block"
     "$BIN/synth-cifar" -q --train 192 --test 64 --out "$WORK/data"
     cd "$WORK" || return
     succeeds "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts EPOCHS=1 SET=dataset=synthetic

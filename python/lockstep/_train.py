@@ -29,5 +29,8 @@ def train(module, data, out, **settings):
         made = from_torch(module, example, "net", folder, samples.metadata["dataset"])
         run("train-single", "-q", "--experiment", made.paths["single"], "--init", made.paths["weights"], *arguments)
     trained = read(out)
-    # What forward does not use stays as it is.
-    return {**module.state_dict(), **{name: torch.tensor(values) for name, values in trained["model"].items()}}, trained
+    state = dict(module.state_dict())  # what forward does not use stays as it is
+    for name, values in trained["model"].items():
+        layer, _, end = name.rpartition(".")
+        state[(made.tensors[layer] + "." if made.tensors[layer] else "") + end] = torch.tensor(values)
+    return state, trained

@@ -17,6 +17,7 @@ import copy
 import functools
 import os
 import random
+import re
 import traceback
 
 import torch
@@ -224,9 +225,12 @@ class Translation:
     def put(self, kind, inputs, output, options=None, module=None):
         """Adds a layer that reads these layers; returns its output."""
         target = self.names[module] if module is not None else None
-        name = target if target and target not in self.used else self.free_name(kind)
+        own = re.sub(r"[^A-Za-z0-9_.-]", "_", target or "")  # what model files take
+        name = own if own and own not in self.used else self.free_name(kind)
         if module is not None and any(True for _ in module.parameters()):
-            if target and name != target:
+            if own != (target or ""):
+                self.notes.append("'%s' is '%s' here" % (target, name))
+            if own and name != own:
                 self.refuse("the layer is used twice: here every layer has tensors of its own")
             self.check_tensors(module)
             self.tensors[name] = target

@@ -299,7 +299,7 @@ static const row other[] = {
     {"cutmix cutmixalpha", "mixup", "not here; 'mixup' blends whole images"},
     {"randaugment autoaugment trivialaugment*", "augment", AUGMENT},
     // Optimizers
-    {"adamax nadam radam rmsprop adadelta adagrad lion lamb lars rprop lbfgs sparseadam asgd "
+    {"adamax nadam radam rmsprop adagrad lion lamb lars rprop lbfgs sparseadam asgd "
      "adafactor muon shampoo sophia* adabelief adan nadamw radamw adamp adams adams sgdw sgdp "
      "ftrl yogi novograd qhadam qhsgd adabound soap prodigy dadapt* sam ranger",
      "adamw", OPTIMIZER},

@@ -17,6 +17,7 @@ typedef enum hyperparameter {
     HYPER_NESTEROV, // 0 or 1
     HYPER_BETA1,
     HYPER_BETA2,
+    HYPER_RHO,
     HYPER_EPS,
     HYPERPARAMETERS
 } hyperparameter;
@@ -28,6 +29,7 @@ typedef enum hyperparameter {
     ROW(MOMENTUM, "momentum", NUMBER, 0, 1, .below = true) \
     ROW(NESTEROV, "nesterov", FLAG, 0, 1)                  \
     ROW(BETA1, "betas", PAIR, 0, 1, .below = true)         \
+    ROW(RHO, "rho", NUMBER, 0, 1, .below = true)           \
     ROW(EPS, "eps", NUMBER, 0, 1, .above = true)
 
 // The optimizers: ROW(kind, arrays of state, the values of its optimizer_traits).
@@ -37,7 +39,10 @@ typedef enum hyperparameter {
     ROW(ADAM, 2, "adam", {{"optimizer.exp_avg.", false}, {"optimizer.exp_avg_sq.", true}},        \
         {[HYPER_BETA1] = {true, 0.9}, [HYPER_BETA2] = {true, 0.999}, [HYPER_EPS] = {true, 1e-8}}) \
     ROW(ADAMW, 2, "adamw", {{"optimizer.exp_avg.", false}, {"optimizer.exp_avg_sq.", true}},      \
-        {[HYPER_BETA1] = {true, 0.9}, [HYPER_BETA2] = {true, 0.999}, [HYPER_EPS] = {true, 1e-8}})
+        {[HYPER_BETA1] = {true, 0.9}, [HYPER_BETA2] = {true, 0.999}, [HYPER_EPS] = {true, 1e-8}}) \
+    ROW(ADADELTA, 2, "adadelta",                                                                  \
+        {{"optimizer.square_avg.", true}, {"optimizer.acc_delta.", true}},                        \
+        {[HYPER_RHO] = {true, 0.9}, [HYPER_EPS] = {true, 1e-6}})
 
 #define OPTIMIZER_KIND(kind, ...) OPTIMIZER_##kind,
 typedef enum optimizer_kind { OPTIMIZERS(OPTIMIZER_KIND) } optimizer_kind;

@@ -140,10 +140,13 @@ def optimizers():
            "sgd-nesterov-decay": {"momentum": 0.75, "nesterov": True, "weight_decay": 0.03125}}
     adam = {"adam": {}, "adam-decay": {"weight_decay": 0.0625}}
     adamw = {"adamw": {"weight_decay": 0.0}, "adamw-decay": {"weight_decay": 0.0625}}
+    adadelta = {"adadelta": {}, "adadelta-decay": {"weight_decay": 0.0625}}
     for kind, make, variants in (("sgd", torch.optim.SGD, sgd), ("adam", torch.optim.Adam, adam),
-                                 ("adamw", torch.optim.AdamW, adamw)):
+                                 ("adamw", torch.optim.AdamW, adamw),
+                                 ("adadelta", torch.optim.Adadelta, adadelta)):
         for name, options in variants.items():
-            extra = {} if kind == "sgd" else {"betas": (0.875, 0.9375), "eps": 2.0**-20}
+            extra = {"sgd": {}, "adadelta": {"rho": 0.875, "eps": 2.0**-20}}.get(
+                kind, {"betas": (0.875, 0.9375), "eps": 2.0**-20})
             updates(kind, name, make, 0.125, options, extra)
 
 
@@ -159,7 +162,7 @@ def updates(kind, name, make, lr, options, extra, n=24, steps=7):
     betas, eps = extra.get("betas", (0.0, 0.0)), extra.get("eps", 0.0)
     record(name, f"update kind={kind} n={n} steps={steps} lr={lr!r} momentum={options.get('momentum', 0.0)!r} "
            f"nesterov={int(options.get('nesterov', False))} weight_decay={options.get('weight_decay', 0.0)!r} "
-           f"betas={numbers(*betas)} eps={eps!r}",
+           f"betas={numbers(*betas)} eps={eps!r}" + (f" rho={extra['rho']!r}" if "rho" in extra else ""),
            x=start, dy=torch.stack(gradients), y=torch.stack(after))
 
 

@@ -120,6 +120,12 @@ static const update_case updates[] = {
       .weight_decay = 0.1f,
       .hyper = {[HYPER_BETA1] = 0.8f, [HYPER_BETA2] = 0.95f, [HYPER_EPS] = 1e-4f},
       .step = 1000}},
+    {"update: adadelta",
+     {.kind = OPTIMIZER_ADADELTA,
+      .lr = 1,
+      .weight_decay = 0.1f,
+      .hyper = {[HYPER_RHO] = 0.9f, [HYPER_EPS] = 1e-6f},
+      .step = 3}},
 };
 
 // A bias before a batch norm has no gradient, and changes only by weight decay: conv1.bias does.

@@ -188,20 +188,18 @@ static void check_arena(const checkpoint *c, const char *prefix, float *arena, b
 
 static void test_state(void **state) {
     (void)state;
-    static const optimizer_kind kinds[] = {OPTIMIZER_SGD, OPTIMIZER_ADAMW};
-    for (int k = 0; k < 2; k++) {
+    static const optimizer_kind kinds[] = {OPTIMIZER_SGD, OPTIMIZER_ADAMW, OPTIMIZER_ADADELTA};
+    for (int k = 0; k < 3; k++) {
         checkpoint c = good(kinds[k]);
         error err = {0};
         state_refuses(&c, NULL, NULL);
         MUST(state_check_tensors(&c, 5, STEPS, &err));
         check_arena(&c, "model.", c.parameters, false, false);
         check_arena(&c, "model.", c.buffers, true, false);
-        const bool sgd = kinds[k] == OPTIMIZER_SGD;
-        check_arena(&c, sgd ? "optimizer.momentum." : "optimizer.exp_avg.", c.optimizer, false,
-                    false);
-        if (!sgd)
-            check_arena(&c, "optimizer.exp_avg_sq.", c.optimizer + m.program.parameters, false,
-                        true);
+        const optimizer_state *states = optimizer_kind_traits[kinds[k]].states;
+        for (int i = 0; i < optimizer_states(kinds[k]); i++)
+            check_arena(&c, states[i].prefix, c.optimizer + (size_t)i * m.program.parameters, false,
+                        states[i].never_negative);
         checkpoint_release(&c);
     }
 }

@@ -18,7 +18,7 @@
 
 #define WORD_OF(to, KIND, word, ...) #word,
 static const char *const layers[] = {LAYERS(WORD_OF, ) "global_avg_pool", "residual"};
-static const char *const optimizers[] = {"sgd", "adam", "adamw"};
+static const char *const optimizers[] = {"sgd", "adam", "adamw", "adadelta"};
 static const char *const schedules[] = {"constant", "multistep", "cosine", "linear", "one_cycle"};
 static const char *const augmentations[] = {"random_crop", "horizontal_flip", "random_affine",
                                             "cutout"};
@@ -49,7 +49,7 @@ static void other_functions_are_no_slips(void **state) {
            "attention embedding bilinear sub relu2 reglu linear2 conv4d "
            "MaxPooling1D GlobalAveragePooling3D maxpool2",
            layers, COUNT(layers), NULL);
-    expect("adamax Adamax radam nadam rmsprop RMSprop adadelta adagrad lion lamb lars adams adamp "
+    expect("adamax Adamax radam nadam rmsprop RMSprop adagrad lion lamb lars adams adamp "
            "adafactor lookahead sgdw sgdm2 adamw2 nadamw",
            optimizers, COUNT(optimizers), NULL);
     expect("ReduceLROnPlateau CosineAnnealingWarmRestarts polynomial ExponentialLR cyclic lambda "

@@ -25,6 +25,16 @@ static void adam(const update_rule *rule, double g, double *parameter, double *m
     *parameter -= (double)rule->lr * mean / (sqrt(square) + (double)rule->hyper[HYPER_EPS]);
 }
 
+static void adadelta(const update_rule *rule, double g, double *parameter, double *squares,
+                     double *deltas) {
+    const double rho = (double)rule->hyper[HYPER_RHO], eps = (double)rule->hyper[HYPER_EPS];
+    g += (double)rule->weight_decay * *parameter;
+    *squares = rho * *squares + (1 - rho) * g * g;
+    const double delta = sqrt(*deltas + eps) / sqrt(*squares + eps) * g;
+    *deltas = rho * *deltas + (1 - rho) * delta * delta;
+    *parameter -= (double)rule->lr * delta;
+}
+
 void reference_update(const update_rule *rule, const uint8_t *groups, double scale, size_t n,
                       const double *gradient, double *parameters, double *state) {
     for (size_t i = 0; i < n; i++) {
@@ -37,6 +47,7 @@ void reference_update(const update_rule *rule, const uint8_t *groups, double sca
         case OPTIMIZER_SGD: sgd(&own, g, &parameters[i], &state[i]); break;
         case OPTIMIZER_ADAM:
         case OPTIMIZER_ADAMW: adam(&own, g, &parameters[i], &state[i], &state[n + i]); break;
+        case OPTIMIZER_ADADELTA: adadelta(&own, g, &parameters[i], &state[i], &state[n + i]); break;
         }
     }
 }

@@ -37,12 +37,24 @@ INLINE void adam(const update_task *t, element *e, const bool DECOUPLED) {
     e->p = vfma(vset(-r->lr * r->correction1), e->s / root, e->p);
 }
 
+INLINE void adadelta(const update_task *t, element *e) {
+    const update_numbers *r = &t->numbers;
+    const vec rho = vset(r->hyper[HYPER_RHO]), rest = vset(1.0f - r->hyper[HYPER_RHO]);
+    const vec eps = vset(r->hyper[HYPER_EPS]);
+    e->g = vfma(vset(r->weight_decay), e->p, e->g);
+    e->s = flush(vfma(rho, e->s, rest * (e->g * e->g)));
+    const vec delta = vsqrt(e->s2 + eps) / vsqrt(e->s + eps) * e->g;
+    e->s2 = flush(vfma(rho, e->s2, rest * (delta * delta)));
+    e->p = vfma(vset(-r->lr), delta, e->p);
+}
+
 INLINE void update_one(const update_task *t, element *e, const optimizer_kind KIND) {
     e->g *= vset(t->numbers.scale);
     switch (KIND) {
     case OPTIMIZER_SGD: sgd(t, e); break;
     case OPTIMIZER_ADAM: adam(t, e, false); break;
     case OPTIMIZER_ADAMW: adam(t, e, true); break;
+    case OPTIMIZER_ADADELTA: adadelta(t, e); break;
     }
 }
 

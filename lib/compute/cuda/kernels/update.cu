@@ -89,6 +89,15 @@ static __device__ void adam(const rule &n, float g, float *p, float *s, float *s
     *p = fmaf(-n.lr * n.correction1, *s / root, *p);
 }
 
+static __device__ void adadelta(const rule &n, float g, float *p, float *s, float *s2) {
+    const float rho = n.hyper[HYPER_RHO], rest = 1.0f - rho, eps = n.hyper[HYPER_EPS];
+    g = fmaf(n.weight_decay, *p, g);
+    *s = flush(fmaf(rho, *s, rest * (g * g)));
+    const float delta = sqrtf(*s2 + eps) / sqrtf(*s + eps) * g;
+    *s2 = flush(fmaf(rho, *s2, rest * (delta * delta)));
+    *p = fmaf(-n.lr, delta, *p);
+}
+
 // Updates element i and returns its part of the digest; the parts are added modulo 2^64.
 template <optimizer_kind KIND>
 static __device__ uint64_t update_one(const rule &n, size_t i, float g, float *p, float *s,
@@ -98,6 +107,7 @@ static __device__ uint64_t update_one(const rule &n, size_t i, float g, float *p
         case OPTIMIZER_SGD: sgd(n, g, p, s); break;
         case OPTIMIZER_ADAM: adam<false>(n, g, p, s, s2); break;
         case OPTIMIZER_ADAMW: adam<true>(n, g, p, s, s2); break;
+        case OPTIMIZER_ADADELTA: adadelta(n, g, p, s, s2); break;
         }
     uint32_t key = (uint32_t)i * 0x9E3779B1u;
     key = (key ^ key >> 15) | 1;

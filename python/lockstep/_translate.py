@@ -105,7 +105,7 @@ class Translation:
     classes       the number of outputs"""
 
     def __init__(self, module, example):
-        self.layers, self.shapes, self.used, self.found, self.written = [], {}, {INPUT}, {}, {}
+        self.layers, self.shapes, self.used, self.found = [], {}, {INPUT}, {}
         self.tensors, self.owners, self.notes = {}, {}, []
         for name, layer in module.named_modules():
             why = hidden(layer)
@@ -199,20 +199,6 @@ class Translation:
             self.refuse("of the shape %s for a sample; expected one value per class" % (self.shapes[self.output],))
         self.classes = self.shapes[self.output][0]
         self.drop_unread()
-        self.check_last()
-
-    def check_last(self):
-        left = list(self.layers)
-        for kind in ("log_softmax", "scale"):
-            if left and left[-1][0] == kind:
-                left.pop()
-        if left and left[-1][0] == "linear":
-            return
-        while left and left[-1][0] == "flatten":
-            left.pop()
-        last = left[-1][1]["name"] if left else INPUT
-        self.refuse("the last layer is nn.Linear here, perhaps with a factor or a log_softmax behind it; '%s' is none" % last,
-                    self.written.get(last, ""))
 
     def refuse(self, why, line=None):
         raise Unsupported("%s%s: %s" % (self.line() if line is None else line, self.what, why))
@@ -240,7 +226,7 @@ class Translation:
         if len(inputs) > 1:
             named["with"] = inputs[1] if kind in PAIRS else list(inputs[1:])
         self.layers.append((kind, named))
-        self.shapes[name], self.written[name] = tuple(output.shape[1:]), self.line()
+        self.shapes[name] = tuple(output.shape[1:])
         return Value.of(self, name, output)
 
     def check_tensors(self, module):

@@ -47,6 +47,11 @@ converts() {
     converts Shuffle 'concat conv flatten global_avg_pool leaky_relu linear shuffle slice'
 }
 
+@test "logits of a convolution: the same network" {
+    succeeds from_torch "$NETS:ConvHead" --input 3,17,17 --out . --check
+    [[ $output == *' 4 classes'*$'\nthe same network' ]] || fail "$output"
+}
+
 @test "the shortcut without weights, and a frozen tensor: the same network" {
     converts OptionA 'add avg_pool batch_norm conv flatten linear relu zero_pad'
     grep -q '^  conv1.weight: {trained_epochs: 0}$' OptionA/net.yaml
@@ -91,7 +96,6 @@ Crop|return F.relu(x[|it takes some rows or columns that no stride gives
 Samples|return F.relu(x[|values move between samples
 Random||forward draws random numbers by itself
 Softmax|return F.softmax(|cross entropy contains it
-ConvHead|return F.relu(|the last layer is nn.Linear here.*'global_avg_pool1' is none
 Raises|return x.nothing|forward fails: AttributeError: .*nothing
 RaisesEarly|super().__init__(nn.Conv2d(4, 4 / 2|nets.py:RaisesEarly' fails: TypeError
 Cumulative|return self.head(|momentum=None is not here
@@ -132,5 +136,6 @@ END
         succeeds from_torch "torchvision.models:$name(num_classes=10)" --input 3,32,32 --out "$name" --check
         [[ $output == *$'\nthe same network' ]] || fail "$name: $output"
     done
-    TOOL=from_torch fails_with 3 'the last layer is nn.Linear here' from_torch torchvision.models:squeezenet1_1 --input 3,64,64
+    succeeds from_torch 'torchvision.models:squeezenet1_1(num_classes=10)' --input 3,64,64 --out squeezenet --check
+    [[ $output == *$'\nthe same network' ]] || fail "$output"
 }

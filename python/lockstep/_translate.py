@@ -200,8 +200,8 @@ class Translation:
         self.classes = self.shapes[self.output][0]
         self.drop_unread()
 
-    def refuse(self, why, line=None):
-        raise Unsupported("%s%s: %s" % (self.line() if line is None else line, self.what, why))
+    def refuse(self, why):
+        raise Unsupported("%s%s: %s" % (self.line(), self.what, why))
 
     def line(self):
         return line_of(traceback.extract_stack()[self.outermost:])
@@ -315,6 +315,8 @@ class Translation:
                 return self.put("flatten", [image], self.value_of(image).flatten(1)).layer
         if places.dim() == 3 and len(source) == 3:
             return self.settle_image(layer, source, places)
+        if places.dim() == 3 and len(source) == 1 and torch.equal(places.flatten(), torch.arange(source[0])):
+            return self.put("unflatten", [layer], torch.zeros(EXAMPLES, *places.shape), {"size": list(places.shape)}).layer
         if places.dim() == 1 and len(source) == 1:
             return self.settle_image(layer, (*source, 1, 1), places.view(-1, 1, 1))
         self.refuse("it moves values as no layer does")

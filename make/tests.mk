@@ -94,7 +94,7 @@ with-asan:
 with-tsan:
 	@$(MAKE) --no-print-directory MODE=tsan sanitize-tsan
 sanitize-tsan: check-test-deps $(THREADED)
-	@$(RUN_TESTS) $(THREADED)
+	@LOCKSTEP_TEST_CASES=FEWEST $(RUN_TESTS) $(THREADED)
 # Tests of rounding errors run kernels on large images, for minutes here; test_engine runs the same
 # kernels on small ones.
 ASAN_TESTS = $(sort $(filter-out %/test_cuda_engine %/test_long_sums %/test_winograd,$(CUDA_TESTS) $(OPS_TESTS))) $(UNIT_TESTS)

@@ -90,7 +90,7 @@ static char *take_word(reader *r) {
 static status read_expression(reader *r, int level, expression **e);
 
 // Counts what makes an expression of another one, as a member, a filter and an operator do.
-static status link(reader *r) {
+static status read_link(reader *r) {
     return ++r->links > TEMPLATE_LINKS ? wrong(r, "too long an expression") : STATUS_OK;
 }
 
@@ -140,7 +140,7 @@ static status read_atom(reader *r, expression **e) {
 
 static status read_path(reader *r, expression **e) {
     status rc = read_atom(r, e);
-    while (rc == STATUS_OK && (rc = link(r)) == STATUS_OK) {
+    while (rc == STATUS_OK && (rc = read_link(r)) == STATUS_OK) {
         // No blank is allowed within a path: "a .5" is none.
         if (r->at < r->end && *r->at == '.') {
             r->at++;
@@ -165,7 +165,7 @@ static status read_path(reader *r, expression **e) {
 
 static status read_filters(reader *r, expression **e) {
     status rc = read_path(r, e);
-    while (rc == STATUS_OK && take(r, "|") && (rc = link(r)) == STATUS_OK) {
+    while (rc == STATUS_OK && take(r, "|") && (rc = read_link(r)) == STATUS_OK) {
         *e = new_expression(EXPRESSION_FILTER, *e, NULL);
         (*e)->text = take_word(r);
         if (!(*e)->text) return wrong(r, "expected the name of a filter");
@@ -213,7 +213,7 @@ static status read_level(reader *r, int level, expression **e) {
     while (rc == STATUS_OK && take_operator(r, level, &o)) {
         *e = new_expression(EXPRESSION_BINARY, *e, NULL);
         (*e)->operator= o;
-        rc = link(r);
+        rc = read_link(r);
         if (rc == STATUS_OK) rc = read_level(r, level + 1, &(*e)->right);
     }
     return rc;

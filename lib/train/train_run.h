@@ -63,7 +63,7 @@ typedef struct train_run {
     char *first_weights; // run_identity.init; NULL: none
     int threads;
     bool spin;
-    int cores; // for each rank of this host; siblings count once
+    int cores;     // for each rank of this host; siblings count once
     bool launched; // ranks were started, or this one joined the others, or an attempt was made
     yaml_node *segment;
     bool resumed;  // it resumes from a saved state

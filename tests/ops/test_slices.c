@@ -20,6 +20,7 @@ enum { MOST_SLICES = 16, SAMPLES = 3 * GROUP };
 
 typedef struct network {
     const char *name, *input, *layers;
+    size_t number; // with few cases, each network and instruction set has one number of samples
 } network;
 
 static const network networks[] = {
@@ -27,27 +28,32 @@ static const network networks[] = {
      "[conv: {out: 7, kernel: 5, stride: 2, padding: 2}, batch_norm, relu, max_pool: {size: 2}, "
      "conv: {out: "
      "13, kernel: 3, stride: 2, padding: 1}, batch_norm, gelu, conv: {out: 9, kernel: [3, 2]}, "
-     "relu, flatten, linear: {out: 75}, batch_norm, relu, linear: {out: 75}]"},
+     "relu, flatten, linear: {out: 75}, batch_norm, relu, linear: {out: 75}]",
+     .number = 0},
     {"without batch norm", "[3, 21, 19]",
      "[conv: {out: 7, kernel: 4}, relu, max_pool: {size: 2}, conv: {out: 5, kernel: 3, padding: "
      "1}, silu, max_pool: {size: 3, stride: 2}, conv: {out: 33, kernel: 2}, dropout: {p: 0.3}, "
-     "flatten, linear: {out: 75}, relu, linear: {out: 75}]"},
+     "flatten, linear: {out: 75}, relu, linear: {out: 75}]",
+     .number = 1},
     {"winograd", "[3, 17, 15]",
      "[conv: {out: 19, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 33, kernel: 3, "
      "padding: 1}, batch_norm, relu, max_pool: {size: 2}, conv: {out: 37, kernel: 3, padding: 1}, "
-     "relu, avg_pool: {size: 3}, flatten, linear: {out: 75}]"},
+     "relu, avg_pool: {size: 3}, flatten, linear: {out: 75}]",
+     .number = 2},
     {"residual, groups of channels", "[3, 17, 15]",
      "[conv: {name: a, out: 18, kernel: 3, padding: 1}, batch_norm, relu: {name: b}, conv: {out: "
      "18, kernel: 3, padding: 1, groups: 3}, batch_norm, add: {with: b}, relu: {name: c}, conv: "
      "{out: 18, kernel: 1}, group_norm: {groups: 6}, gelu, add: {with: c}, conv: {out: 18, "
-     "kernel: 3, groups: 18, stride: 2}, relu, flatten, linear: {out: 75}]"},
+     "kernel: 3, groups: 18, stride: 2}, relu, flatten, linear: {out: 75}]",
+     .number = 3},
     {"gates, channels side by side", "[3, 17, 15]",
      "[conv: {name: a, out: 14, kernel: 3, padding: 1}, batch_norm, relu: {name: b}, "
      "global_avg_pool, "
      "conv: {out: 14, kernel: 1}, sigmoid, multiply: {with: b, name: c}, conv: {out: 5, kernel: 3, "
      "padding: 1}, batch_norm, relu, concat: {with: [c, a]}, batch_norm, silu, slice: {channels: "
      "[3, "
-     "26]}, conv: {out: 11, kernel: 3, padding: 1}, relu, flatten, linear: {out: 75}]"},
+     "26]}, conv: {out: 11, kernel: 3, padding: 1}, relu, flatten, linear: {out: 75}]",
+     .number = 4},
 };
 
 // A network for each kind of unfused layer that computes channels apart.
@@ -64,7 +70,7 @@ static const network *network_of(layer_kind kind) {
         options         ? options
         : t->has_second ? "with: a"
                         : "");
-    of_kinds[kind] = (network){t->word, "[3, 19, 17]", layers[kind]};
+    of_kinds[kind] = (network){t->word, "[3, 19, 17]", layers[kind], (size_t)kind};
     return &of_kinds[kind];
 }
 
@@ -146,20 +152,13 @@ static void run_steps(const step_input *s, int samples, const char *isa, int thr
 
 // ---- Bits ----
 
-// With few cases: an even number, an odd one, and one that leaves slices without rows.
-static bool is_chosen(int threads, size_t k) {
-    if (fewest_cases()) return threads == (k % 2 ? 5 : 2);
-    return !few_cases() || threads == 2 || threads == 5 || threads == MOST_SLICES;
-}
-
-static void check_bits(const step_input *s, const char *name, const char *isa, int samples,
-                       size_t k) {
+static void check_bits(const step_input *s, const char *name, const char *isa, int samples) {
     const size_t n = gradient_floats(&s->m.program);
     float *one = calloc(n, sizeof *one), *other = calloc(n, sizeof *other);
     assert_true(one && other);
     run_steps(s, samples, isa, 1, one);
     for (int threads = 2; threads <= MOST_SLICES; threads++) {
-        if (!is_chosen(threads, k)) continue;
+        if (few_cases() && threads != 5 && (fewest_cases() || threads != 2)) continue;
         run_steps(s, samples, isa, threads, other);
         for (size_t i = 0; i < n; i++)
             if (memcmp(&one[i], &other[i], sizeof *one))
@@ -169,28 +168,18 @@ static void check_bits(const step_input *s, const char *name, const char *isa, i
     free(one), free(other);
 }
 
-// One group, of each number of lanes; groups that are fewer than the threads, and not whole. With
-// few cases each has one of the instruction sets that are there; with the fewest, networks take
-// turns: each has the next one of these batches.
+// One group, of each number of lanes; groups that are fewer than the threads, and not whole.
 static void test_bits(void **state) {
-    static const int all[] = {GROUP, 3, 7, SAMPLES - 5};
+    enum { COUNTS = 4 };
+    static const int all[COUNTS] = {GROUP, 3, 7, SAMPLES - 5};
     static const char *const sets[] = {"v4", "v3", "baseline"};
-    enum { BATCHES = sizeof all / sizeof *all };
-    const char *found[sizeof sets / sizeof *sets];
-    static size_t turn = 0;
     const network *n = *state;
-    size_t count = 0;
-    turn++;
     step_input s = {.bytes = NULL};
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-        if (kernels_find(sets[i], GROUP)) found[count++] = sets[i];
     prepare(&s, n);
-    for (size_t k = 0; k < BATCHES; k++)
-        for (size_t i = 0; i < count; i++) {
-            if (few_cases() && k % count != i) continue;
-            if (fewest_cases() && k != turn % BATCHES) continue;
-            check_bits(&s, n->name, found[i], all[k], k);
-        }
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        for (size_t k = 0; k < COUNTS; k++)
+            if (kernels_find(sets[i], GROUP) && (!few_cases() || (i + n->number) % COUNTS == k))
+                check_bits(&s, n->name, sets[i], all[k]);
     release(&s);
 }
 
@@ -273,15 +262,46 @@ static void test_crews(void **state) {
         assert_int_equal(ownership_crews(expected[i][0], expected[i][1]), expected[i][2]);
 }
 
+// Threads without work would only wait at every barrier.
+static void test_threads(void **state) {
+    (void)state;
+    static const int expected[][5] = {// shards, samples, cores, threads, of which have work
+                                      {1, 16, 2, 4, 2}, {1, 16, 8, 4, 4},  {1, 64, 2, 8, 4},
+                                      {2, 64, 2, 8, 8}, {1, 64, 8, 16, 8}, {1, 16, 0, 4, 4}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const int *e = expected[i];
+        const engine_options o = {
+            .local_shards = e[0], .shard_samples = e[1], .cores = e[2], .threads = e[3]};
+        assert_int_equal(ownership_threads(&o), e[4]);
+    }
+}
+
+// Threads that wait for each other too long compute apart, for more steps each time.
+static void test_rests(void **state) {
+    (void)state;
+    ownership o = {.spin = true, .workers = 2};
+    ownership_shared(&o, 900, 1000);
+    assert_int_equal(o.rest, 0);
+    for (int rest = 16; rest <= 4096; rest *= 2) {
+        ownership_shared(&o, 1001, 1000);
+        assert_int_equal(o.rest, rest < 1024 ? rest : 1024);
+        while (o.rest > 0) ownership_shared(&o, 0, 1000);
+    }
+    for (int i = 0; i < 11; i++) ownership_shared(&o, 0, 1000);
+    ownership_shared(&o, 1001, 1000);
+    assert_int_equal(o.rest, 16);
+    ownership_release(&o);
+}
+
 static struct CMUnitTest test_of(const network *n) {
     return (struct CMUnitTest){n->name, test_bits, NULL, NULL, (void *)(uintptr_t)n};
 }
 
 int main(void) {
-    struct CMUnitTest tests[3 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
-        cmocka_unit_test(test_areas), cmocka_unit_test(test_crews),
-        cmocka_unit_test(test_every_operation)};
-    size_t count = 3;
+    struct CMUnitTest tests[5 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
+        cmocka_unit_test(test_areas), cmocka_unit_test(test_crews), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_every_operation), cmocka_unit_test(test_rests)};
+    size_t count = 5;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         tests[count++] = test_of(&networks[i]);
     for (int k = 0; k < LAYER_KINDS; k++)

@@ -56,7 +56,7 @@ INLINE void conv_block(const conv_task *t, const block_place *p, const int OUTPU
     const bool reached = p->row_begin < p->row_end && p->column_begin < p->column_end;
     const int channels = reached ? t->in.channels : 0;
     for (int slice = 0; slice < WIDTH; slice += VL) {
-        // What follows the columns may be another thread's output.
+        // What is behind the last column may be what another thread is writing.
         if (ELEMENTS > 1 && slice >= p->live) break;
         vec sum[6][MAX_VECTORS];
         UNROLL for (int o = 0; o < OUTPUTS; o++) {

@@ -92,12 +92,12 @@ void list_kernel(const char *kernel, size_t blocks, size_t threads) {
 // ---- What the compiler calls before an access (make/cuda.mk) ----
 
 #ifdef EMULATION_COUNTS
-#define LOAD(size)                                  \
-    void __asan_load##size##_noabort(void *from);   \
-    void __asan_load##size##_noabort(void *from) {  \
-        emulation::note_load(from);                 \
-    }                                               \
-    void __asan_store##size##_noabort(void *to);    \
+#define LOAD(size)                                 \
+    void __asan_load##size##_noabort(void *from);  \
+    void __asan_load##size##_noabort(void *from) { \
+        emulation::note_load(from);                \
+    }                                              \
+    void __asan_store##size##_noabort(void *to);   \
     void __asan_store##size##_noabort(void *) {}
 extern "C" {
 LOAD(1)

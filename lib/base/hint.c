@@ -30,9 +30,9 @@ typedef struct row {
 #define AUGMENT     "another augmentation, which is not here"
 #define EVERY_EPOCH "not here: every epoch is reported; the train tools have -v and -q"
 #define INIT        "other initial values, which are not here"
-#define IN_LOSS                                                                            \
-    "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "   \
-    "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K " \
+#define IN_LOSS                                                                             \
+    "the loss includes it, so a model ends with the layer before it. Cross entropy of the " \
+    "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K "  \
     "classes stays above log(1 + (K - 1) / e), 1.46 for 10"
 
 // Theirs means ours.

@@ -85,9 +85,11 @@
         .has_choices = true, .numbers = {DROP_RATE}, .apart = APART_CHANNELS,                      \
         .torch = "nn.Dropout")                                                                     \
     ROW(to, DROPOUT2D, dropout2d, image, .role = ROLE_UNFUSED, .drops = DROPS_CHANNELS,            \
-        .prefix = "dropout", .numbers = {DROP_RATE}, .torch = "nn.Dropout2d")                      \
+        .prefix = "dropout", .numbers = {DROP_RATE}, .apart = APART_CHANNELS,                      \
+        .torch = "nn.Dropout2d")                                                                   \
     ROW(to, STOCHASTIC_DEPTH, stochastic_depth, stochastic_depth, .role = ROLE_UNFUSED,            \
-        .drops = DROPS_ALL, .numbers = {DROP_RATE}, .torch = "StochasticDepth")                    \
+        .drops = DROPS_ALL, .numbers = {DROP_RATE}, .apart = APART_CHANNELS,                       \
+        .torch = "StochasticDepth")                                                                \
     ROW(to, GROUP_NORM, group_norm, group_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
         .apart = APART_GROUPS, .prefix = "gn", .torch = "nn.GroupNorm")                            \
     ROW(to, LAYER_NORM, layer_norm, batch_norm, .role = ROLE_UNFUSED, .tensors = TENSORS_CHANNELS, \
@@ -112,6 +114,7 @@
         .torch = "nn.ReLU", .onnx = "Relu")                                                     \
     ROW(to, FLATTEN, flatten, flatten, .role = ROLE_VIEW, .torch = "nn.Flatten",                \
         .onnx = "Flatten")                                                                      \
+    ROW(to, UNFLATTEN, unflatten, unflatten, .role = ROLE_VIEW, .torch = "nn.Unflatten")        \
     ROW(to, LOG_SOFTMAX, log_softmax, log_softmax, .role = ROLE_VIEW, .torch = "nn.LogSoftmax", \
         .onnx = "LogSoftmax")                                                                   \
     ROW(to, ADD, add, second, .role = ROLE_SUM, .has_second = true, .torch = "Add",             \

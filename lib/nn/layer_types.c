@@ -422,12 +422,35 @@ static status read_flatten(builder *b, reading *r) {
     return STATUS_OK;
 }
 
+static status read_unflatten(builder *b, reading *r) {
+    const yaml_node *node = layer_option(r, "size");
+    layer *l = r->l;
+    int64_t dims[3];
+    if (!l->flat)
+        return yaml_error(r->place, b->err,
+                          "layer '%s' makes an image of a vector: put flatten before it", l->name);
+    if (!node) return yaml_error(r->place, b->err, "'size' is missing: [channels, height, width]");
+    if (node->kind != YAML_SEQUENCE || node->count != 3)
+        return yaml_error(node, b->err, "'size': expected [channels, height, width]");
+    for (int i = 0; i < 3; i++) {
+        const int64_t high = i == 0 ? MAX_FEATURES : MAX_WINDOW;
+        const status rc = yaml_integer(node->items[i], "size", 1, high, &dims[i], b->err);
+        if (rc != STATUS_OK) return rc;
+    }
+    l->out = (shape){(int)dims[0], (int)dims[1], (int)dims[2]};
+    l->flat = false;
+    yaml_put(r->written, "size", yaml_copy(node));
+    if (shape_size(l->out) == shape_size(l->in)) return STATUS_OK;
+    return yaml_error(node, b->err, "'size': the input of layer '%s' has %d features, not %zu",
+                      l->name, l->in.channels, shape_size(l->out));
+}
+
 // Only at the end, where the loss includes it: model.c checks what is before and after it.
 static status read_log_softmax(builder *b, reading *r) {
     if (r->l->flat && !r->l->skip) return STATUS_OK;
     return yaml_error(r->place, b->err,
-                      "layer '%s' must follow the last linear layer, or its scale: cross entropy "
-                      "includes it, and there is no other here",
+                      "layer '%s' must follow the logits, a vector: cross entropy includes it, and "
+                      "there is no other here",
                       r->l->name);
 }
 
@@ -608,6 +631,7 @@ out:
 #define OPTIONS_plain               {0}, read_plain
 #define OPTIONS_image               {0}, need_image
 #define OPTIONS_flatten             {0}, read_flatten
+#define OPTIONS_unflatten           {"size"}, read_unflatten
 #define OPTIONS_conv                {"out", "kernel", "stride", "padding", "bias", "groups"}, read_conv
 #define OPTIONS_linear              {"out", "bias"}, read_linear
 #define OPTIONS_batch_norm          {"eps"}, read_eps

@@ -137,18 +137,37 @@ static status split_item(builder *b, const yaml_node *item, const char **word,
     return STATUS_OK;
 }
 
+// Options of PyTorch's modules that have no counterpart here.
+static const struct {
+    layer_kind kind;
+    const char *key, *answer;
+} other_options[] = {
+    {LAYER_BATCH_NORM, "track_running_stats",
+     "batch norm always keeps running statistics, since the result of a test image would otherwise "
+     "depend on its batch; leave it out: training computes the same without it"},
+    {LAYER_LAYER_NORM, "normalized_shape",
+     "layer_norm is over the channels of each position, or after flatten over all features; leave "
+     "it out. Over all values of an image it is flatten, layer_norm, unflatten: {size: [channels, "
+     "height, width]}"},
+};
+
+static status refuse_other_options(builder *b, const layer_type *type, const yaml_node *options) {
+    for (size_t i = 0; i < sizeof other_options / sizeof *other_options; i++) {
+        const char *key = other_options[i].key;
+        const yaml_node *node = yaml_find(options, key);
+        if (node && type->kind == other_options[i].kind)
+            return yaml_error(node, b->err, "'%s': %s", key, other_options[i].answer);
+    }
+    return STATUS_OK;
+}
+
 static status check_options(builder *b, const layer_type *type, const yaml_node *options) {
     const layer_number *numbers = layer_kind_traits[type->kind].numbers;
     const char *keys[LAYER_OPTIONS + LAYER_NUMBERS + 2] = {"name", "from"};
     size_t count = 2;
     if (!options) return STATUS_OK;
-    const yaml_node *track = yaml_find(options, "track_running_stats");
-    if (track && type->kind == LAYER_BATCH_NORM)
-        return yaml_error(
-            track, b->err,
-            "'track_running_stats': batch norm always keeps running statistics, since "
-            "the result of a test image would otherwise depend on its batch; leave it "
-            "out: training computes the same without it");
+    const status rc = refuse_other_options(b, type, options);
+    if (rc != STATUS_OK) return rc;
     for (int i = 0; i < LAYER_OPTIONS && type->options[i]; i++) keys[count++] = type->options[i];
     for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) keys[count++] = numbers[i].key;
     return yaml_check_keys(options, keys, count, b->err);
@@ -285,23 +304,24 @@ static status check_readers(const builder *b, const yaml_node *list) {
     return rc;
 }
 
-// A linear layer, or one whose outputs are scaled; perhaps with their log-softmax.
-static bool ends_in_logits(const program *p) {
-    const int logits = program_logits(p);
-    if (logits < 0) return false;
-    const layer *last = &p->layers[logits];
-    if (last->kind == LAYER_SCALE && last->skip == 0 && logits > 0) last--;
-    return last->kind == LAYER_LINEAR;
+// The features of the last layer are the logits of the classes.
+static status check_end(const builder *b, const yaml_node *end) {
+    const program *p = &b->m->program;
+    const layer *last = &p->layers[p->count - 1];
+    if (!last->flat)
+        return yaml_error(end, b->err,
+                          "the network must end in a vector, with a value for each class, but '%s' "
+                          "gives [%d, %d, %d]: put flatten after it",
+                          last->name, last->out.channels, last->out.height, last->out.width);
+    if (p->parameters == 0)
+        return yaml_error(end, b->err, "there is nothing to train: no layer has parameters");
+    return STATUS_OK;
 }
 
 static status read_layers(builder *b, const yaml_node *list) {
-    const program *p = &b->m->program;
     status rc;
     TRY(read_list(b, list, "layers"));
-    if (!ends_in_logits(p))
-        TRY(yaml_error(list->items[list->count - 1], b->err,
-                       "the last layer must be linear, or the scale of one: its outputs are the "
-                       "classes"));
+    TRY(check_end(b, list->items[list->count - 1]));
     TRY(check_readers(b, list));
 out:
     return rc;

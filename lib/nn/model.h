@@ -36,7 +36,7 @@ typedef struct model {
 
 // Reads a model file (schema lockstep.model/1), or a tree that json_to_yaml made from the metadata
 // of a checkpoint. STATUS_INPUT, with file, line and column, for an unknown layer or key, a kernel
-// larger than its input, a linear layer before flatten, or a last layer that is not linear.
+// larger than its input, a linear layer before flatten, or a last layer that gives an image.
 status model_read(model *m, const char *path, error *err) MUST_CHECK;
 status model_from_yaml(model *m, const yaml_node *root, error *err) MUST_CHECK;
 void model_release(model *m);

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 _PREFIX = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prefix")
+_CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class ToolError(RuntimeError):
@@ -17,9 +18,9 @@ class ToolError(RuntimeError):
 
 
 def command_of(tool):
-    """The command line of a tool: from this package, or from the PATH if the package has no tools (a checkout)."""
-    for folder in ("libexec/lockstep", "bin"):
-        path = os.path.join(_PREFIX, folder, tool)
+    """The command line of a tool: from this package, from the build of its checkout, or from the PATH."""
+    for folder in (_PREFIX + "/libexec/lockstep", _PREFIX + "/bin", _CHECKOUT + "/build/bin"):
+        path = os.path.join(folder, tool)
         if os.access(path, os.X_OK):
             return [path]
     front = shutil.which("lockstep")

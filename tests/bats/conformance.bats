@@ -47,6 +47,7 @@ expect() {
     expect "2 and 4 ranks, no batch norm" "same bits, 2 of 2"
     suite 0 --jobs 2 --axes "ranks threads stop" lockstep:train-dp lockstep:train-mp
     [[ $output == *"| 2 and 4 ranks | same bits, 2 of 2 | same bits, 2 of 2 |"* ]] || fail "$output"
+    suite 0 --model lenet --axes threads lockstep:train-single
     # The table agrees with the trials.
     [ "$(awk -F , '$12 == "same" && $2 != "reference" && $4 == "lenet-bn" && $5 == "none" { print $14 }' train-ddp/trials.csv | sort -u | wc -l)" -eq 1 ]
     [ "$(awk -F , 'NR > 1 && $12 == "not offered" { print $2 }' train-single/trials.csv | sort -u | tr '\n' ' ')" = "ranks ranks-plain " ]
@@ -120,6 +121,7 @@ END
     export TOOL=conformance
     fails_with 2 "no subject 'nobody'" "$ROOT/tests/conformance/run" nobody
     fails_with 2 "no axis 'thread'" "$ROOT/tests/conformance/run" --axes "ranks thread" toy
+    fails_with 2 "no axis 'ranks-plain'" "$ROOT/tests/conformance/run" --model googlenet --axes ranks-plain toy
     fails_with 2 "--epochs: '0': expected a number of 1 or more" "$ROOT/tests/conformance/run" --epochs 0 toy
     echo no >data
     fails_with 3 "cannot read 'data'" "$ROOT/tests/conformance/run" --data data toy

@@ -440,6 +440,11 @@ graph_data() {
     exact_agrees channels train-ddp train-dp train-mp
 }
 
+@test "--math exact: the CPU's model of a network with the other layers, whose logits a convolution makes" {
+    graph_data kinds
+    exact_agrees kinds train-ddp train-dp train-mp
+}
+
 @test "--math fast: a network with branches: the same bits from every tool, near the CPU's" {
     local tool
     graph_data

@@ -24,6 +24,9 @@ setup_file() {
     "$BIN/train-single" -q --experiment branches.yaml --train data/train.st.zst --out branches
     write_experiment channels.yaml model="$ROOT/tests/fixtures/channels.yaml" epochs=1
     "$BIN/train-single" -q --experiment channels.yaml --train data/train.st.zst --out channels
+    write_experiment kinds.yaml model="$ROOT/tests/fixtures/kinds.yaml" epochs=1
+    "$BIN/train-single" -q --experiment kinds.yaml --train data/train.st.zst --out kinds
+    "$BIN/evaluate" -q --model kinds/model.st.zst --data data/test.st.zst --out kinds/evaluate
     "$BIN/evaluate" -q --model branches/model.st.zst --data data/test.st.zst --out branches/evaluate
     "$BIN/evaluate" -q --model channels/model.st.zst --data data/test.st.zst --out channels/evaluate
     "$BIN/evaluate" -q --model odd/model.st.zst --data data/test.st.zst --out odd/evaluate
@@ -284,7 +287,7 @@ values_of() {
 @test "onnx: onnx's checker accepts the file" {
     need_package onnx
     local run
-    for run in run odd branches placed channels; do
+    for run in run odd branches placed channels kinds; do
         "$BIN/tensor" export --format onnx --out m.onnx $run
         succeeds "$PEER_PYTHON" "$PEER" check m.onnx
     done
@@ -293,7 +296,7 @@ values_of() {
 @test "onnx: onnxruntime gives the same logits as evaluate" {
     need_package onnxruntime
     local run
-    for run in run odd branches placed channels; do
+    for run in run odd branches placed channels kinds; do
         "$BIN/tensor" export --format onnx --out m.onnx $run
         succeeds "$PEER_PYTHON" "$PEER" onnx m.onnx data/test.st.zst $run/evaluate/predictions.st.zst
     done
@@ -325,7 +328,7 @@ values_of() {
     need_torch
     need_program zstd
     local run
-    for run in run odd branches placed channels; do
+    for run in run odd branches placed channels kinds; do
         "$BIN/tensor" export --format torch --out $run/torch $run
         succeeds with_torch "$PEER" torch $run/torch data/test.st.zst $run/evaluate/predictions.st.zst
     done

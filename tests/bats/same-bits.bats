@@ -260,6 +260,29 @@ END
     same_isa e.yaml "$data/394/train.st.zst"
 }
 
+@test "activations and norms, and logits of a convolution" {
+    local world
+    write_experiment e.yaml "model=$ROOT/tests/fixtures/kinds.yaml" epochs=1
+    reference e.yaml "$data/394/train.st.zst"
+    agrees train-single e.yaml "$data/394/train.st.zst" --threads 3
+    for world in 2 4; do
+        replicas_agree e.yaml "$data/394/train.st.zst" "$world"
+        agrees train-mp e.yaml "$data/394/train.st.zst" --world-size "$world"
+    done
+    LOCKSTEP_ISA=v3 same_isa e.yaml "$data/394/train.st.zst"
+    LOCKSTEP_ISA=baseline same_isa e.yaml "$data/394/train.st.zst"
+}
+
+@test "every kind of layer is in one of these networks" {
+    local word words
+    words=$(sed -n 's/^ *ROW(to, [A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' "$ROOT/lib/compute/layer_kinds.h")
+    [ "$(wc -w <<<"$words")" -ge 35 ] || fail "$words"
+    for word in $words; do
+        grep -qE "(^|[[ ])$word([]:,]|$)" "$BATS_TEST_FILENAME" "$ROOT"/tests/fixtures/{residual,channels,kinds}.yaml \
+            "$ROOT"/experiments/models/lenet*.yaml || fail "none has a layer '$word'"
+    done
+}
+
 # Momentum of a frozen tensor stays in the state; a stage updates its own tensors.
 @test "tensors with their own initial values, rates and epochs of training" {
     local stop plain settings='tensors={conv1.weight: {init: whiten, trained_epochs: 0}, "bn*.bias": {lr_factor: 4, weight_decay: 0.01},

@@ -65,6 +65,7 @@ lockstep.run("synth-cifar", "-q", "--train", "144", "--test", "32", "--out", "da
     succeeds evaluate -q --model one/train/model.st.zst --data data/test.st.zst --out one/evaluate
     succeeds report -q --out report one
     fails_with 3 "'absent'" evaluate --model absent --data data/test.st.zst --out x
+    TOOL=from_torch fails_with 1 'PyTorch is not installed' "$in_venv" -m lockstep.from_torch net.py:Net --input 3,32,32
 }
 
 @test "wheel: lockstep.read gives arrays, tables and dicts" {

@@ -77,7 +77,7 @@ def axes(work):
     stops = [("at the end of an epoch", steps), ("in the first epoch", steps // 2)]
     if work.epochs > 1:
         stops.append(("in the second epoch", steps + max(1, steps // 3)))
-    return [
+    found = [
         Axis("repeat", "repeated", (("2nd", {}), ("3rd", {}))),
         Axis("threads", "2 and 3 threads", tuple((str(n), {"threads": n}) for n in (2, 3))),
         Axis("ranks", "2 and 4 ranks", ranks),
@@ -90,6 +90,8 @@ def axes(work):
         Axis("combined", "random combinations", ()),
         Axis("seed", "another seed (must differ)", (("another", {"seed": work.seed + 1}),)),
     ]
+    # Only that network is there without batch norm, too.
+    return [axis for axis in found if axis.changes != plain or work.model == Work.model]
 
 
 # The names that adapters accept, and the processor flags that each requires.

@@ -28,6 +28,7 @@ FOR_SOME_TESTS char *const layer_examples[LAYER_KINDS] = {
     [LAYER_CONCAT] = "with: input",
     [LAYER_SLICE] = "channels: [0, 2]",
     [LAYER_SHUFFLE] = "groups: 2",
+    [LAYER_UNFLATTEN] = "size: [8, 8, 4]",
 };
 
 enum { EXAMPLE_BYTES = 300 };
@@ -39,9 +40,9 @@ static inline void write_example(layer_kind kind, char text[EXAMPLE_BYTES]) {
     snprintf(text, EXAMPLE_BYTES,
              "schema: lockstep.model/1\nname: m\ninput: [4, 8, 8]\n"
              "layers: [avg_pool: {size: 1}, %s%s: {%s}%s]\n",
-             kind == LAYER_LINEAR        ? "flatten, "
-             : kind == LAYER_LOG_SOFTMAX ? "flatten, linear: {out: 2}, "
-                                         : "",
+             kind == LAYER_LINEAR || kind == LAYER_UNFLATTEN ? "flatten, "
+             : kind == LAYER_LOG_SOFTMAX                     ? "flatten, linear: {out: 2}, "
+                                                             : "",
              t->word,
              layer_examples[kind] ? layer_examples[kind]
              : t->has_second      ? "with: input"
@@ -270,7 +271,7 @@ FOR_SOME_TESTS model_case models[] = {
                "{beta: 2, threshold: 1}, linear: {out: 12}, sigmoid, batch_norm, tanh, linear: "
                "{out: 9}, hard_sigmoid, linear: {out: 11}, hard_swish, linear: {out: 10}]"},
     {.name = "activations with and without numbers, in epilogues",
-     .input = "[2, 9, 8]",
+     .input = "[2, 9, 7]",
      .layers = "[conv: {out: 5, kernel: 2}, batch_norm, relu6, conv: {out: 18, kernel: 3, padding: "
                "1}, batch_norm, hard_swish, conv: {out: 17, kernel: 3, padding: 1}, batch_norm, "
                "leaky_relu, conv: {out: 6, kernel: 1}, mish, conv: {out: 6, kernel: 1}, "
@@ -492,6 +493,59 @@ FOR_SOME_TESTS model_case models[] = {
      .input = "[3, 5, 4]",
      .layers = "[max_pool: {size: 2}, slice: {channels: [0, 3]}, concat: {with: pool1}, slice: "
                "{channels: [2, 5]}, flatten, linear: {out: 10}]"},
+    {.name = "vectors that become images, and layer norm over all of one",
+     .input = "[2, 6, 5]",
+     .layers = "[flatten, unflatten: {size: [5, 3, 4]}, conv: {out: 4, kernel: 3, padding: 1}, "
+               "relu, flatten, layer_norm, unflatten: {size: [4, 3, 4], name: a}, conv: {out: 3, "
+               "kernel: 3}, batch_norm, silu, flatten, linear: {out: 12, name: b}, unflatten: "
+               "{size: [3, 2, 2]}, batch_norm, relu, max_pool: {size: 2}, flatten, concat: {with: "
+               "b}, linear: {out: 4}, multiply: {from: a, with: fc2}, global_avg_pool, flatten, "
+               "add: {with: fc2}, linear: {out: 10}]"},
+    {.name = "logits: a convolution, pooled",
+     .input = "[3, 9, 8]",
+     .layers = "[conv: {out: 8, kernel: 3, padding: 1}, relu, max_pool: {size: 2}, dropout: {p: "
+               "0.25}, conv: {out: 10, kernel: 1}, relu, global_avg_pool, flatten]"},
+    {.name = "logits: a convolution as large as its input",
+     .input = "[2, 7, 6]",
+     .layers = "[conv: {out: 5, kernel: 3, padding: 1}, batch_norm, relu, conv: {out: 10, kernel: "
+               "[7, 6], padding: 0}, flatten, log_softmax]"},
+    {.name = "logits: a convolution with borders, all of its positions",
+     .input = "[2, 5, 4]",
+     .layers = "[conv: {out: 4, kernel: 3}, gelu, conv: {out: 2, kernel: 3, padding: 2, bias: "
+               "false}, flatten]"},
+    {.name = "logits: batch norm",
+     .input = "[2, 5, 6]",
+     .layers = "[conv: {out: 5, kernel: 3}, relu, flatten, linear: {out: 10}, batch_norm]"},
+    {.name = "logits: pooling after ReLU",
+     .input = "[2, 9, 7]",
+     .layers = "[conv: {out: 5, kernel: 2}, batch_norm, relu, max_pool: {size: 2}, flatten]"},
+    {.name = "logits: a smooth function, scaled",
+     .input = "[2, 5, 6]",
+     .layers =
+         "[conv: {out: 5, kernel: 3}, batch_norm, relu, flatten, linear: {out: 10}, softplus, "
+         "scale: {factor: 3}]"},
+    {.name = "logits: a sum",
+     .input = "[3, 4, 5]",
+     .layers = "[flatten, linear: {out: 10}, relu, linear: {from: flatten1, out: 10, name: a}, "
+               "batch_norm, gelu, add: {with: relu1}]"},
+    {.name = "logits: a residual block",
+     .input = "[3, 4, 5]",
+     .layers = "[flatten, linear: {out: 10}, relu, residual: {body: [linear: {out: 10}]}]"},
+    {.name = "logits: a concat",
+     .input = "[3, 4, 5]",
+     .layers = "[flatten, linear: {out: 9}, relu, linear: {out: 4}, linear: {from: relu1, out: 3}, "
+               "concat: {with: [fc2, relu1]}]"},
+    {.name = "logits: a slice",
+     .input = "[3, 4, 5]",
+     .layers = "[conv: {out: 6, kernel: 2}, relu, flatten, linear: {out: 15}, slice: {channels: "
+               "[2, 9]}]"},
+    {.name = "logits: a product",
+     .input = "[3, 4, 5]",
+     .layers = "[conv: {out: 6, kernel: 2}, relu, flatten, linear: {out: 10}, multiply: {with: "
+               "fc1}]"},
+    {.name = "logits: dropped",
+     .input = "[3, 4, 5]",
+     .layers = "[conv: {out: 6, kernel: 2}, relu, flatten, linear: {out: 10}, dropout: {p: 0.25}]"},
     {.name = "lenet", .path = "experiments/models/lenet.yaml", .large = true},
     {.name = "lenet-bn", .path = "experiments/models/lenet-bn.yaml", .large = true},
     {.name = "mnist-lenet", .path = "experiments/models/mnist-lenet.yaml", .large = true},

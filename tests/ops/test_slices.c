@@ -262,15 +262,46 @@ static void test_crews(void **state) {
         assert_int_equal(ownership_crews(expected[i][0], expected[i][1]), expected[i][2]);
 }
 
+// Threads without work would only wait at every barrier.
+static void test_threads(void **state) {
+    (void)state;
+    static const int expected[][5] = {// shards, samples, cores, threads, of which have work
+                                      {1, 16, 2, 4, 2}, {1, 16, 8, 4, 4},  {1, 64, 2, 8, 4},
+                                      {2, 64, 2, 8, 8}, {1, 64, 8, 16, 8}, {1, 16, 0, 4, 4}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const int *e = expected[i];
+        const engine_options o = {
+            .local_shards = e[0], .shard_samples = e[1], .cores = e[2], .threads = e[3]};
+        assert_int_equal(ownership_threads(&o), e[4]);
+    }
+}
+
+// Threads that wait for each other too long compute apart, for more steps each time.
+static void test_rests(void **state) {
+    (void)state;
+    ownership o = {.spin = true, .workers = 2};
+    ownership_shared(&o, 900, 1000);
+    assert_int_equal(o.rest, 0);
+    for (int rest = 16; rest <= 4096; rest *= 2) {
+        ownership_shared(&o, 1001, 1000);
+        assert_int_equal(o.rest, rest < 1024 ? rest : 1024);
+        while (o.rest > 0) ownership_shared(&o, 0, 1000);
+    }
+    for (int i = 0; i < 11; i++) ownership_shared(&o, 0, 1000);
+    ownership_shared(&o, 1001, 1000);
+    assert_int_equal(o.rest, 16);
+    ownership_release(&o);
+}
+
 static struct CMUnitTest test_of(const network *n) {
     return (struct CMUnitTest){n->name, test_bits, NULL, NULL, (void *)(uintptr_t)n};
 }
 
 int main(void) {
-    struct CMUnitTest tests[3 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
-        cmocka_unit_test(test_areas), cmocka_unit_test(test_crews),
-        cmocka_unit_test(test_every_operation)};
-    size_t count = 3;
+    struct CMUnitTest tests[5 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
+        cmocka_unit_test(test_areas), cmocka_unit_test(test_crews), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_every_operation), cmocka_unit_test(test_rests)};
+    size_t count = 5;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         tests[count++] = test_of(&networks[i]);
     for (int k = 0; k < LAYER_KINDS; k++)

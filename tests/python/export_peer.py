@@ -10,6 +10,7 @@
 Files with the ending .zst are read through the zstd program.
 """
 import json
+import math
 import subprocess
 import sys
 
@@ -28,8 +29,23 @@ def tensors(data, predictions):
     return shape, pixels, wanted, logits
 
 
-def compare(ours, theirs):
-    """Both are flat lists of floats."""
+def log_softmax(rows):
+    result = []
+    for row in rows:
+        largest = max(row)
+        total = math.log(sum(math.exp(x - largest) for x in row)) + largest
+        result.append([x - total for x in row])
+    return result
+
+
+def rows_of(flat, classes):
+    return [flat[at:at + classes] for at in range(0, len(flat), classes)]
+
+
+def compare(ours, theirs, classes):
+    """Both are flat lists of floats. Theirs may be the log-softmax that an exported network ends in."""
+    if all(abs(sum(math.exp(min(x, 1)) for x in row) - 1) < 1e-4 for row in rows_of(theirs, classes)):
+        ours = sum(log_softmax(rows_of(ours, classes)), [])
     if len(ours) != len(theirs):
         sys.exit("%d logits instead of %d" % (len(theirs), len(ours)))
     scale = max(map(abs, ours))
@@ -43,14 +59,14 @@ def by_onnx(model, data, predictions):
     import numpy
     import onnxruntime
 
-    shape, pixels, _, logits = tensors(data, predictions)
+    shape, pixels, wanted, logits = tensors(data, predictions)
     images = numpy.array(pixels, dtype=numpy.uint8).reshape(shape)
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     assert [i.name for i in session.get_inputs()] == ["pixels"] and [o.name for o in session.get_outputs()] == ["logits"]
     theirs = []
     for first, end in [(0, 1), (1, 8), (8, shape[0])]:
         theirs.extend(session.run(["logits"], {"pixels": images[first:end]})[0].reshape(-1).tolist())
-    compare(logits, theirs)
+    compare(logits, theirs, wanted[1])
 
 
 def check_onnx(path):
@@ -69,14 +85,14 @@ def by_torch(folder, data, predictions):
 
     import model
 
-    shape, pixels, _, logits = tensors(data, predictions)
+    shape, pixels, wanted, logits = tensors(data, predictions)
     images = torch.tensor(pixels, dtype=torch.uint8).reshape(shape)
     torch.set_num_threads(1)
     network = model.load()
     assert not network.training and tuple(shape[1:]) == model.INPUT
     with torch.no_grad():
         theirs = network.double()(model.normalize(images).double()).reshape(-1).tolist()
-    compare(logits, theirs)
+    compare(logits, theirs, wanted[1])
 
 
 def by_tensorboard(folder, series, name):

@@ -50,8 +50,10 @@ class Graph:
         self.classes = r.randint(2, 12)
         self.layers, self.text, self.shapes, self.before = [], [], {"input": self.input}, "input"
         self.unread = set()
-        self.image(r.randint(2, 9))
-        self.vector(r.randint(0, 4))
+        pooled = random.Random(-number).random() < 0.15
+        self.image(r.randint(2, 9), pooled)
+        if not pooled:
+            self.vector(r.randint(0, 4))
 
     def description(self):
         return {"schema": "lockstep.model/1", "name": "random", "input": self.input, "layers": self.layers}
@@ -105,8 +107,14 @@ class Graph:
             if values > groups:                        # PyTorch refuses groups of one value
                 self.put(text, kind, groups=groups, eps=r.choice([1e-5, 1e-3, 0.1]))
         elif kind == "layer_norm":
+            whole = image and r.random() < 0.3
+            if whole:
+                size = self.shape()
+                self.put(text, "flatten")
             if self.shape()[0] > 2:                    # those of fewer are hardly more than their signs
                 self.put(text, kind, eps=r.choice([1e-5, 1e-3, 0.1]))
+            if whole:
+                self.put(text, "unflatten", size=size)
         elif kind == "local_response_norm":
             self.put(text, kind, size=r.randint(1, 6), beta=r.choice([0.25, 0.5, 0.75, 0.75, 1.0]),
                      alpha=r.choice([1e-4, 0.3, 1.0]), k=r.choice([0.5, 1.0, 2.0]))
@@ -259,12 +267,16 @@ class Graph:
 
     # Parts.
 
-    def image(self, length):
+    def image(self, length, pooled):
+        """`pooled`: it ends in the logits."""
         for _ in range(length):
             parts = [self.any_conv, self.any_conv, self.any_pool, self.even, self.even, self.residual, self.add,
                      self.branch, self.resize, self.gate, self.beside, self.some_channels, self.split]
             self.random.choice(parts)(self.text)
-        if self.random.random() < 0.3:
+        if pooled:
+            self.conv(self.text, self.classes, 1, 1, 0)
+            self.even(self.text)
+        if pooled or self.random.random() < 0.3:
             height, width = self.shape()[1:]
             self.put(self.text, "avg_pool", size=[height, width], stride=[height, width], padding=0)
         self.put(self.text, "flatten")
@@ -278,6 +290,8 @@ class Graph:
         self.linear(self.classes)
         if self.random.random() < 0.3:
             self.put(self.text, "scale", factor=self.random.choice([0.125, -2.0, 3.0]))
+        if self.random.random() < 0.2:
+            self.even(self.text)
 
     def linear(self, features):
         self.linear_to(self.text, features)

@@ -170,6 +170,8 @@ def make_layer(kind, o, shape):
         return LayerNorm(shape[1], o["eps"])
     if kind == "log_softmax":
         return nn.LogSoftmax(dim=1)
+    if kind == "unflatten":
+        return nn.Unflatten(1, o["size"])
     if kind == "scale":
         return Scale(o["factor"])
     if kind == "concat":

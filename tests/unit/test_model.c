@@ -399,11 +399,10 @@ static void refuses_bad_graphs(void **state) {
             "- relu\n- conv: {from: input, out: 4, kernel: 1}\n- flatten\n- linear: {out: 2}\n",
             "m.yaml:5:1: no layer reads the output of 'relu1'");
     refuses(HEAD "- relu\n- log_softmax\n",
-            "m.yaml:6:3: layer 'log_softmax1' must follow the last linear layer, or its scale: "
-            "cross entropy includes it, and there is no other here");
+            "m.yaml:6:3: layer 'log_softmax1' must follow the logits, a vector: cross entropy "
+            "includes it, and there is no other here");
     refuses(HEAD "- flatten\n- log_softmax\n",
-            "m.yaml:6:3: the last layer must be linear, or the scale of one: its outputs are the "
-            "classes");
+            "m.yaml:6:3: there is nothing to train: no layer has parameters");
     refuses(HEAD "- flatten\n- linear: {out: 4}\n- log_softmax\n- linear: {out: 2}\n",
             "m.yaml:8:3: no layer can follow 'log_softmax1', which is part of the loss");
     refuses(HEAD "- relu: {name: input}\n",
@@ -438,7 +437,7 @@ static void pytorch_names_get_suggestions(void **state) {
         {"LocalResponseNorm", "did you mean 'local_response_norm'?"},
         {"InstanceNorm2d", "did you mean 'instance_norm'?"},
         {"softmax",
-         "the loss includes it, so a model ends with a 'linear' layer. Cross entropy of the "
+         "the loss includes it, so a model ends with the layer before it. Cross entropy of the "
          "outputs of a softmax takes it twice: that flattens the gradients, and the loss of K "
          "classes stays above log(1 + (K - 1) / e), 1.46 for 10."},
         {"LogSoftmax", "did you mean 'log_softmax'?"},
@@ -552,12 +551,19 @@ static void refuses_layers_that_do_not_fit(void **state) {
             "m.yaml:6:3: layer 'conv1' needs an image, but comes after flatten");
     refuses(HEAD "- flatten\n- max_pool: {size: 1}\n",
             "m.yaml:6:3: layer 'pool1' needs an image, but comes after flatten");
-    refuses(HEAD "- flatten\n- linear: {out: 6}\n- relu\n",
-            "m.yaml:7:3: the last layer must be linear, or the scale of one: its outputs are the "
-            "classes");
+    refuses(HEAD "- unflatten: {size: [3, 32, 32]}\n",
+            "m.yaml:5:3: layer 'unflatten1' makes an image of a vector: put flatten before it");
+    refuses(HEAD "- flatten\n- unflatten: {size: [4, 32, 32]}\n",
+            "m.yaml:6:21: 'size': the input of layer 'unflatten1' has 3072 features, not 4096");
+    refuses(HEAD "- layer_norm: {normalized_shape: [3, 32, 32]}\n",
+            "m.yaml:5:34: 'normalized_shape': layer_norm is over the channels of each position, or "
+            "after flatten over all features; leave it out. Over all values of an image it is "
+            "flatten, layer_norm, unflatten: {size: [channels, height, width]}");
+    refuses(HEAD "- conv: {out: 6, kernel: 1}\n- global_avg_pool\n",
+            "m.yaml:6:3: the network must end in a vector, with a value for each class, but "
+            "'pool1' gives [6, 1, 1]: put flatten after it");
     refuses(HEAD "- flatten\n- scale: {factor: 2}\n",
-            "m.yaml:6:3: the last layer must be linear, or the scale of one: its outputs are the "
-            "classes");
+            "m.yaml:6:3: there is nothing to train: no layer has parameters");
     refuses(HEAD "- conv: {out: 6, kernel: 1, groups: 2}\n",
             "m.yaml:5:37: 'groups': layer 'conv1' has 3 channels in and 6 out; 2 does not divide "
             "both");

@@ -238,9 +238,10 @@ static void read_model(const char *word, const char *given, error *err) {
     char text[512], set[FILE_PATH_SIZE + 32];
     const char *list = set;
     experiment e;
+    const bool of_vector = strcmp(word, "linear") == 0 || strcmp(word, "unflatten") == 0;
     snprintf(text, sizeof text,
              "schema: lockstep.model/1\nname: m\ninput: [4, 8, 8]\nlayers:\n%s- %s: {%s}\n",
-             strcmp(word, "linear") ? "" : "- flatten\n", word, given);
+             of_vector ? "- flatten\n" : "", word, given);
     write_file("other.yaml", text);
     snprintf(set, sizeof set, "model=%s/other.yaml", folder);
     assert_int_equal(experiment_read(&e, path, &list, 1, err), STATUS_INPUT);

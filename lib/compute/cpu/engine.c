@@ -120,6 +120,8 @@ static void cpu_close(engine *e) {
 static void begin_execution(execution *x, const program *p, const kernels *k,
                             const engine_options *o) {
     *x = (execution){.program = p, .kernels = k, .options = *o};
+    x->options.threads = ownership_threads(o);
+    x->options.spin = o->spin || x->options.threads <= o->cores;
     for (int c = 0; !o->receives && c < p->input.channels; c++)
         x->load_scale[c] = engine_input_scale(o, c, &x->load_shift[c]);
 }

@@ -19,8 +19,18 @@ static status measure_tree(ownership *o, int shard_groups, error *err) {
     return STATUS_OK;
 }
 
+static int groups_of_shard(const engine_options *options) {
+    return (options->shard_samples + GROUP - 1) / GROUP;
+}
+
+int ownership_threads(const engine_options *options) {
+    const int groups = options->local_shards * groups_of_shard(options), cores = options->cores;
+    const int most = groups > cores ? groups : cores;
+    return cores > 0 && most < options->threads ? most : options->threads;
+}
+
 status ownership_init(ownership *o, const engine_options *options, size_t *taken, error *err) {
-    const int shard_groups = (options->shard_samples + GROUP - 1) / GROUP;
+    const int shard_groups = groups_of_shard(options);
     const size_t shards = (size_t)options->shards;
     *o = (ownership){.shards = options->shards,
                      .threads = options->threads,
@@ -86,6 +96,7 @@ int ownership_crews(int groups, int threads) {
 
 // Without a gain, all threads have groups of their own, or none.
 static int assigned_crews(const ownership *o, int groups) {
+    if (o->rest > 0) return o->threads;
     const int crews = ownership_crews(groups, o->workers);
     return crews < o->workers ? crews : o->threads;
 }
@@ -110,6 +121,26 @@ void ownership_assign(ownership *o, int first, int end) {
             o->leaves[t] = (leaf_range){first_leaf + part.end, first_leaf + part.end};
         }
         o->leaves[own.first].first = first_leaf + part.first;
+    }
+}
+
+enum { FIRST_REST = 16, LONGEST_REST = 1024 };
+
+static int rest_after(int rest) {
+    return rest == 0 ? FIRST_REST : rest < LONGEST_REST ? 2 * rest : LONGEST_REST;
+}
+
+// Of n threads that share all work, each computes 1/n of it. If they sleep for more than the rest
+// of the time, one of them would have been faster alone.
+void ownership_shared(ownership *o, uint64_t slept, uint64_t ns) {
+    if (o->rest > 0) {
+        if (--o->rest == 0) ownership_forget(o);
+    } else if (o->spin && slept > (uint64_t)(o->workers - 1) * ns) {
+        o->next_rest = rest_after(o->next_rest);
+        o->rest = o->next_rest;
+        ownership_forget(o);
+    } else {
+        o->next_rest /= 2;
     }
 }
 

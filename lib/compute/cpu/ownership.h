@@ -27,6 +27,7 @@ typedef struct ownership {
     int shards, threads, capacity; // V; groups of this engine, at most
     int workers;                   // threads that may share groups
     bool spin;                     // they have a core each
+    int rest, next_rest;           // steps without shared groups: see ownership_shared
     // Of all shards: samples and groups of each; first leaf of each, then the leaf count.
     int *counts, *shard_groups, *shard_leaves;
     int first_shard, end_shard; // this engine's
@@ -41,6 +42,10 @@ typedef struct ownership {
     int stack, cover;       // most pending sums of a thread; most nodes of a cover
 } ownership;
 
+// Returns how many of the threads of an engine have work: in excess of its cores, no more than it
+// has groups.
+int ownership_threads(const engine_options *options);
+
 // `taken`: take.h. ownership_release() it, even after a failure.
 status ownership_init(ownership *o, const engine_options *options, size_t *taken,
                       error *err) MUST_CHECK;
@@ -53,6 +58,12 @@ status ownership_fit(ownership *o, const batch *b, bool *changed, error *err) MU
 void ownership_forget(ownership *o);
 // Distributes the leaves of local shards [first, end) over the threads.
 void ownership_assign(ownership *o, int first, int end);
+
+// After a step that took `ns`, in which threads that shared groups slept for `slept`, all together.
+// Where other programs keep the processors busy, such threads wait for each other longer than they
+// compute. Then each computes by itself for some steps, and for twice as many each time that
+// sharing does not pay again.
+void ownership_shared(ownership *o, uint64_t slept, uint64_t ns);
 
 // Returns the number of crews that `threads` threads best form for so many groups.
 int ownership_crews(int groups, int threads);

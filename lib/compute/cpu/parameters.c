@@ -90,7 +90,7 @@ status cpu_update(engine *e, const update_rule *rule, update_result *result, err
     if (rule->kind != e->kind)
         return error_set(err, STATUS_USAGE,
                          "cannot update: the engine was opened for another optimizer");
-    members_run(e->members, e->team, update_body, &(update_run){e, rule});
+    (void)members_run(e->members, e->team, update_body, &(update_run){e, rule});
     e->inference_is_old = true;
     const double loss = (double)e->gradients.reduced[p->parameters + p->buffers + TAIL_LOSS];
     result->loss = (float)(loss / ownership_samples(&e->ownership));

@@ -179,7 +179,8 @@ status cpu_run(engine *e, const batch *b, const run_part *part, error *err) {
     if (part) TRY(take_part(e, part, err));
     step_run r = {e, 0, p->superstep_count};
     if (part) *(part->backward ? &r.first : &r.end) = p->backward_superstep;
-    members_run(e->members, e->team, step_body, &r);
+    const uint64_t ns = members_run(e->members, e->team, step_body, &r);
+    if (!part) ownership_shared(&e->ownership, team_slept(e->team), ns);
     rc = x->norm.failed;
 out:
     return rc;
@@ -242,7 +243,7 @@ status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float 
     inference_run r = {e, pixels, samples, logits};
     if (take_filters(&e->inference, &e->taken, err) != STATUS_OK) return STATUS_FAILED;
     batch_norm_inference(&e->execution);
-    members_run(e->members, e->team, infer_body, &r);
+    (void)members_run(e->members, e->team, infer_body, &r);
     e->inference_is_old = false;
     return STATUS_OK;
 }

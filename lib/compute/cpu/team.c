@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 // About 0.1 ms of pauses: longer than the gap between two steps, too short to notice.
@@ -33,6 +34,7 @@ typedef struct barrier {
 struct team {
     int size, started;
     bool spin, quit;
+    atomic_ullong slept; // of crews
     void (*body)(void *, int);
     void *argument;
     member *members;
@@ -49,30 +51,39 @@ static void sleep_while(atomic_uint *word, unsigned value) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-static void meet(barrier *b, int size, bool spin) {
+// Returns how long the caller slept.
+static uint64_t meet(barrier *b, int size, bool spin) {
     const unsigned generation = atomic_load(&b->generation);
     if (atomic_fetch_add(&b->arrived, 1) == size - 1) {
         atomic_store(&b->arrived, 0);
         atomic_store(&b->generation, generation + 1);
         if (atomic_load(&b->sleepers) > 0)
             syscall(SYS_futex, &b->generation, FUTEX_WAKE_PRIVATE, size, NULL, NULL, 0);
-        return;
+        return 0;
     }
     for (int i = 0; spin && i < SPINS; i++) {
-        if (atomic_load_explicit(&b->generation, memory_order_acquire) != generation) return;
+        if (atomic_load_explicit(&b->generation, memory_order_acquire) != generation) return 0;
         relax();
     }
+    const uint64_t start = clock_now();
     atomic_fetch_add(&b->sleepers, 1);
     while (atomic_load(&b->generation) == generation) sleep_while(&b->generation, generation);
     atomic_fetch_sub(&b->sleepers, 1);
+    return clock_now() - start;
 }
 
 void team_barrier(team *t) {
-    if (t->size > 1) meet(&t->all, t->size, t->spin);
+    if (t->size > 1) (void)meet(&t->all, t->size, t->spin);
 }
 
 void team_meet(team *t, crew c) {
-    if (c.size > 1) meet(&t->of_crews[c.first], c.size, c.spin);
+    if (c.size == 1) return;
+    const uint64_t slept = meet(&t->of_crews[c.first], c.size, c.spin);
+    if (slept > 0) atomic_fetch_add(&t->slept, slept);
+}
+
+uint64_t team_slept(team *t) {
+    return atomic_exchange(&t->slept, 0);
 }
 
 static void *serve(void *argument) {

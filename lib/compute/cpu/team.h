@@ -8,6 +8,7 @@
 #define LOCKSTEP_COMPUTE_CPU_TEAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -30,6 +31,8 @@ typedef struct crew {
 
 // Likewise, when all members of the crew, which is the caller's, have called it.
 void team_meet(team *t, crew c);
+// Returns for how many nanoseconds members slept there since the last call, all together.
+uint64_t team_slept(team *t);
 
 int team_size(const team *t);
 

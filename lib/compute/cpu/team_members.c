@@ -13,7 +13,7 @@ void member_mark(team_member *m, phase spent) {
     m->last = now;
 }
 
-void members_run(team_member *members, team *t, void (*body)(void *, int), void *argument) {
+uint64_t members_run(team_member *members, team *t, void (*body)(void *, int), void *argument) {
     const int threads = team_size(t);
     const uint64_t start = clock_now();
     for (int i = 0; i < threads; i++) members[i].last = start;
@@ -24,6 +24,7 @@ void members_run(team_member *members, team *t, void (*body)(void *, int), void 
         m->ns[PHASE_WAIT] += end - m->last;
         trace_phase(m->track, phase_name(PHASE_WAIT), m->last, end);
     }
+    return end - start;
 }
 
 phase_times members_times(team_member *members, int threads) {

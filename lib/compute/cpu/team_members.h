@@ -17,10 +17,10 @@ typedef struct team_member {
 
 // Charges the time since the last call to `spent`, and records it if there is a trace.
 void member_mark(team_member *m, phase spent);
-// Runs a body on the team, whose members these are, and charges the whole wall time to phases of
-// every member.
-void members_run(team_member *members, team *t, void (*body)(void *argument, int member),
-                 void *argument);
+// Runs a body on the team, whose members these are, and charges the whole wall time, which it
+// returns, to phases of every member.
+uint64_t members_run(team_member *members, team *t, void (*body)(void *argument, int member),
+                     void *argument);
 // Returns the time per phase since the last call, averaged over the threads.
 phase_times members_times(team_member *members, int threads);
 void members_free(team_member *members, int threads); // NULL is fine

@@ -100,7 +100,10 @@ static void put_anchor_input(const step_plan *plan, const unit_layers *u, text *
 
 static void put_loss(const step_plan *plan, const unit_layers *u, text *out) {
     const program *p = plan->program;
-    put_anchor(u, out);
+    if (u->flattens)
+        put_word(out, p->layers[program_logits(p)].name);
+    else
+        put_anchor(u, out);
     if (program_logits(p) < p->count - 1) put_word(out, p->layers[p->count - 1].name);
 }
 

@@ -83,10 +83,11 @@ static void take_logits_scale(unit_layers *u, cutting *c) {
     c->at++;
 }
 
-// Samples are innermost, so a flattened activation lies in memory as the image does, unless another
-// layer reads the image too and wants a border around it.
+// Samples are innermost, so a flattened activation lies in memory as the image does, unless a layer
+// that reads the image wants a border around it.
 static bool is_free(const cutting *c, int i) {
-    return role_of(&c->p->layers[i]) == ROLE_VIEW && c->readers[layer_source(c->p, i) + 1] == 1;
+    const layer *l = &c->p->layers[i];
+    return role_of(l) == ROLE_VIEW && l->flat && c->readers[layer_source(c->p, i) + 1] == 1;
 }
 
 static status check_window(const layer *l, error *err) {
@@ -139,14 +140,10 @@ static void number_norm(unit_list *l, unit_layers *u) {
     l->norm_channels += (size_t)u->norm->out.channels;
 }
 
-static status check_ends(const unit_list *l, bool logits, error *err) {
-    if (l->count == 0)
-        return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
-    const unit_layers *last = &l->units[l->count - 1];
-    if (logits && (!last->anchor || has_epilogue(last)))
-        return error_set(err, STATUS_USAGE,
-                         "cannot run this model: its last layer is not a linear layer");
-    return STATUS_OK;
+// Is its result a z, with nothing around it, over which the loss can write the gradient?
+static bool ends_in_z(const unit_layers *u) {
+    if (has_epilogue(u)) return false;
+    return u->sum || u->flattens || (u->anchor && u->anchor->kind == LAYER_LINEAR);
 }
 
 static size_t positions(shape s) {
@@ -183,6 +180,18 @@ static void cut_concat(cutting *c) {
     c->unit[++c->at] = part.unit;
 }
 
+// Logits of any other unit are copied to be a z.
+static void add_logits(cutting *c) {
+    const int from = c->list->count - 1;
+    unit_layers *u;
+    if (c->p->count == 0 || (from >= 0 && ends_in_z(&c->list->units[from]))) return;
+    u = new_unit(c);
+    u->source.unit = c->unit[c->p->count];
+    u->flattens = true;
+    u->x = c->p->layers[c->p->count - 1].out;
+    find_shapes(u);
+}
+
 static status cut(cutting *c, error *err) {
     const program *p = c->p;
     c->unit[0] = UNIT_INPUT;
@@ -208,7 +217,9 @@ static status cut(cutting *c, error *err) {
         if (u->moved) u->part = (value_range){from, (size_t)u->moved->channel * positions(u->x)};
         number_norm(c->list, u);
     }
-    return STATUS_OK;
+    if (c->logits) add_logits(c);
+    if (c->list->count > 0) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot run this model: it has no layers");
 }
 
 // Who writes the gradient of a value, and who adds to it: backward runs from the last unit to the
@@ -230,7 +241,7 @@ static void find_gradients(const unit_list *l, bool receives, bool *written) {
 }
 
 static size_t most_units(const program *p) {
-    size_t most = (size_t)p->count;
+    size_t most = (size_t)p->count + 1; // with that of the logits
     for (int i = 0; i < p->count; i++)
         if (role_of(&p->layers[i]) == ROLE_CONCAT) most += (size_t)layer_inputs(&p->layers[i]);
     return most;
@@ -249,7 +260,6 @@ status units_init(unit_list *l, const program *p, bool receives, bool logits, er
     *l = (unit_list){.units = memory_new(most + 1, sizeof *l->units)};
     count_readers(&c);
     TRY(cut(&c, err));
-    TRY(check_ends(l, logits, err));
     find_gradients(l, receives, written);
     l->units[l->count - 1].last = logits;
 out:

@@ -6,8 +6,9 @@
 // Any other pooling, pooling after an activation but ReLU, most norms and dropout are *unfused*,
 // units by themselves. An epilogue may also add the y of an earlier unit, after batch norm and
 // before ReLU: the end of a residual block. Flatten costs nothing because samples are innermost;
-// only if other layers read the image too, it is a unit that copies. The scale of the logits
-// belongs to the unit of the last linear layer.
+// only if other layers read the image too, it is a unit that copies, as unflatten is. The scale of
+// the logits belongs to the unit of the last linear layer. The last unit has no epilogue, since the
+// loss writes its gradient over z: logits that no linear layer or sum makes are copied.
 //
 //        x ──anchor──► z ──epilogue──► y      x: the y of an earlier unit, or the input
 //       dx ◄────────── dz ◄─────────── dy
@@ -59,7 +60,7 @@ typedef struct unit_options {
 typedef struct unit_layers {
     unit_source source;   // of x
     bool sum;             // z = x + the y of `second`; anchor is NULL
-    bool flattens;        // z is a copy of x, which other layers read as an image
+    bool flattens;        // z is a copy of x: an image, or read as one, too; or the logits
     bool plus;            // the epilogue adds the y of `second`
     unit_source second;   // of these two, and of an unfused layer that has_second
     const layer *anchor;  // conv or linear; NULL: z is a copy of x, or a sum

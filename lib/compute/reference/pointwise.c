@@ -141,6 +141,8 @@ const reference_layer reference_add = {.forward = add, .backward = add_backward}
 const reference_layer reference_multiply = {.forward = multiply, .backward = multiply_backward};
 const reference_layer reference_flatten = {.forward = copy, .backward = copy_backward};
 // The loss takes it: so do the kernels, and the log-softmax of a log-softmax is the same.
+const reference_layer reference_unflatten = {.forward = copy, .backward = copy_backward};
+
 const reference_layer reference_log_softmax = {.forward = copy, .backward = copy_backward};
 #define DROPOUT \
     { .forward = dropout, .backward = dropout_backward, .kept_of_input = 1 }

@@ -280,6 +280,14 @@ static void put_reshape(text *t, const char *name, const char *in, const int64_t
     put_simple(t, "Reshape", name, in, shape_name, name);
 }
 
+static void put_unflatten(text *t, const layer *l, const char *in, const char *out) {
+    const int64_t dims[] = {0, l->out.channels, l->out.height, l->out.width};
+    char step[NAME_BYTES];
+    snprintf(step, sizeof step, "%s/step", l->name);
+    put_reshape(t, step, in, dims, 4);
+    put_simple(t, "Identity", l->name, step, NULL, out);
+}
+
 // The groups become a dimension of their own, which changes places with that of their channels.
 static void put_shuffle(text *t, const layer *l, const char *in, const char *out) {
     static const int order[] = {0, 2, 1, 3, 4};
@@ -534,6 +542,7 @@ static const kind_nodes kinds[LAYER_KINDS] = {
     [LAYER_GROUP_NORM] = {.several = put_group_norm},
     [LAYER_LAYER_NORM] = {.several = put_layer_norm},
     [LAYER_LOCAL_RESPONSE_NORM] = {.several = put_local_response_norm},
+    [LAYER_UNFLATTEN] = {.several = put_unflatten},
     [LAYER_CONCAT] = {.finish = finish_concat},
     [LAYER_SLICE] = {.several = put_slice},
     [LAYER_SHUFFLE] = {.several = put_shuffle},
@@ -544,12 +553,18 @@ static bool has_nodes(const layer *l) {
     return layer_traits_of(l)->drops == DROPS_NOTHING;
 }
 
+// The layer whose nodes give layer i's output; -1: the network's input.
+static int with_nodes(const program *p, int i) {
+    while (i >= 0 && !has_nodes(&p->layers[i])) i = layer_source(p, i);
+    return i;
+}
+
 // Writes the name of layer i's output; -1: of the network's input.
 static void name_value(const program *p, int i, char name[NAME_BYTES]) {
-    while (i >= 0 && !has_nodes(&p->layers[i])) i = layer_source(p, i);
+    i = with_nodes(p, i);
     if (i < 0)
         snprintf(name, NAME_BYTES, "%s", INPUTS);
-    else if (i == p->count - 1)
+    else if (i == with_nodes(p, p->count - 1))
         snprintf(name, NAME_BYTES, "%s", OUTPUT);
     else
         snprintf(name, NAME_BYTES, "%s/out", p->layers[i].name);

@@ -226,6 +226,10 @@ static void put_log_softmax(text *t, const layer *l) {
     text_append(t, "dim=1");
 }
 
+static void put_unflatten(text *t, const layer *l) {
+    text_format(t, "1, (%d, %d, %d)", l->out.channels, l->out.height, l->out.width);
+}
+
 static void put_scale(text *t, const layer *l) {
     put_number(t, "", l->factor);
 }
@@ -246,6 +250,7 @@ static void (*const arguments[LAYER_KINDS])(text *t, const layer *l) = {
     [LAYER_GROUP_NORM] = put_group_norm,
     [LAYER_LAYER_NORM] = put_layer_norm,
     [LAYER_LOG_SOFTMAX] = put_log_softmax,
+    [LAYER_UNFLATTEN] = put_unflatten,
     [LAYER_SCALE] = put_scale,
     [LAYER_SHUFFLE] = put_shuffle,
     [LAYER_SLICE] = put_slice,

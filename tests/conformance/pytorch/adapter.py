@@ -33,7 +33,7 @@ def read_arguments():
     p.add_argument("command", choices=["describe", "train"])
     p.add_argument("--variant", choices=VARIANTS, default="eager")
     p.add_argument("--data")
-    p.add_argument("--model", choices=["lenet", "lenet-bn"])
+    p.add_argument("--model")
     p.add_argument("--augment", choices=["none", "crop-flip"])
     p.add_argument("--isa", default="best")
     p.add_argument("--state")
@@ -111,6 +111,8 @@ def main():
         return
     check_isa(args)
     import training
+    if not training.find_network(args.model):
+        not_offered(f"no definition of '{args.model}'")
     training.run(args)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Trains a small LeNet with PyTorch, following its documentation on reproducibility; adapter.py starts it.
+"""Trains a network with PyTorch, following its documentation on reproducibility; adapter.py starts it.
 
 Import it only after the environment is set: libraries read it when they are loaded.
 """
@@ -22,8 +22,7 @@ import safetensors_writer  # noqa: E402
 LEARNING_RATE, MOMENTUM, PADDING = 0.01, 0.9, 4
 
 
-def network(batch_norm):
-    """The network of experiments/models/lenet.yaml, or of lenet-bn.yaml."""
+def lenet(batch_norm):
     def after(features, kind):
         return ([kind(features)] if batch_norm else []) + [nn.ReLU()]
     return nn.Sequential(
@@ -31,6 +30,14 @@ def network(batch_norm):
         nn.Conv2d(6, 16, 5), *after(16, nn.BatchNorm2d), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(400, 120), *after(120, nn.BatchNorm1d), nn.Linear(120, 84), *after(84, nn.BatchNorm1d),
         nn.Linear(84, 10))
+
+
+def find_network(name):
+    """What makes the network of experiments/models/NAME.yaml; None: nothing here."""
+    if name in ("lenet", "lenet-bn"):
+        return lambda: lenet(name == "lenet-bn")
+    from torch_models import MODELS
+    return MODELS.get(name)
 
 
 # ---- Data ------------------------------------------------------------------------------------------------------
@@ -102,7 +109,7 @@ class Training:
         torch.manual_seed(args.seed)
         torch.use_deterministic_algorithms(True)
         torch.set_num_threads(args.threads)
-        self.net = network(args.model == "lenet-bn")
+        self.net = find_network(args.model)()
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
         self.generator = torch.Generator().manual_seed(args.seed)
         self.loader = make_loader(args, Images(args.data, args.augment != "none"), rank, self.generator)

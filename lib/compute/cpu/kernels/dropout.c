@@ -122,18 +122,18 @@ typedef struct rows {
     size_t row, plane;
 } rows;
 
-// Both directions choose; nothing is left in `choices`.
+// Both directions choose, for four channels at once; nothing is left in `choices`.
 static void drop_parts(const layer_task *t, const float *x, rows from, float *y, rows to) {
     const choosing chosen = choosing_of(t);
     const float factor = layer_keep_factor(t->l);
-    const shape of = {t->y.channels, t->y.height, t->y.width};
-    const size_t parts = dropped_parts(layer_traits_of(t->l)->drops, of);
+    const bool all = layer_traits_of(t->l)->drops == DROPS_ALL;
+    const size_t first = t->feature / (size_t)(t->y.height * t->y.width);
     uint8_t four[4 * LANES];
     for (int c = 0; c < t->y.channels; c++) {
-        const size_t part = parts > 1 ? (size_t)c : 0;
-        const uint8_t *kept = four + part % 4 * LANES;
-        if (part == (size_t)c && part % 4 == 0)
-            choose_range(&chosen, part, parts - part < 4 ? parts : part + 4, four);
+        const size_t part = all ? 0 : first + (size_t)c, in_four = part % 4;
+        const uint8_t *kept = four + in_four * LANES;
+        if (c == 0 || (!all && in_four == 0))
+            choose_range(&chosen, part - in_four, part - in_four + 4, four);
         for (int row = 0; row < t->y.height; row++) {
             const float *in = x + (size_t)c * from.plane + (size_t)row * from.row;
             float *out = y + (size_t)c * to.plane + (size_t)row * to.row;

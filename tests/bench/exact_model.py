@@ -96,8 +96,8 @@ def main():
         measured = sum(o[0] for o in of[name])
         fitted, held = (sum(time(o, c) for o in of[name]) for c in (everything, others))
         print(f"| {name} | {measured:.0f} | {fitted:.0f} | {held:.0f} | {held / measured:.2f} |")
-    print("\n{:.2f} µs a launch, {:.1f} cycles a wait, {:.2f} an instruction of the longest thread, "
-          "{:.4f} of all; {:.2f} TB/s".format(*everything))
+    print("\n{:.2f} µs a launch; {:.1f} cycles a wait, {:.2f} an instruction of the longest, "
+          "{:.4f} one of all; {:.2f} TB/s".format(*everything))
 
 
 if __name__ == "__main__":

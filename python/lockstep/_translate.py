@@ -105,7 +105,7 @@ class Translation:
     classes       the number of outputs"""
 
     def __init__(self, module, example):
-        self.layers, self.shapes, self.used, self.found, self.written = [], {}, {INPUT}, {}, {}
+        self.layers, self.shapes, self.used, self.found = [], {}, {INPUT}, {}
         self.tensors, self.owners, self.notes = {}, {}, []
         for name, layer in module.named_modules():
             why = hidden(layer)
@@ -199,23 +199,9 @@ class Translation:
             self.refuse("of the shape %s for a sample; expected one value per class" % (self.shapes[self.output],))
         self.classes = self.shapes[self.output][0]
         self.drop_unread()
-        self.check_last()
 
-    def check_last(self):
-        left = list(self.layers)
-        for kind in ("log_softmax", "scale"):
-            if left and left[-1][0] == kind:
-                left.pop()
-        if left and left[-1][0] == "linear":
-            return
-        while left and left[-1][0] == "flatten":
-            left.pop()
-        last = left[-1][1]["name"] if left else INPUT
-        self.refuse("the last layer is nn.Linear here, perhaps with a factor or a log_softmax behind it; '%s' is none" % last,
-                    self.written.get(last, ""))
-
-    def refuse(self, why, line=None):
-        raise Unsupported("%s%s: %s" % (self.line() if line is None else line, self.what, why))
+    def refuse(self, why):
+        raise Unsupported("%s%s: %s" % (self.line(), self.what, why))
 
     def line(self):
         return line_of(traceback.extract_stack()[self.outermost:])
@@ -240,7 +226,7 @@ class Translation:
         if len(inputs) > 1:
             named["with"] = inputs[1] if kind in PAIRS else list(inputs[1:])
         self.layers.append((kind, named))
-        self.shapes[name], self.written[name] = tuple(output.shape[1:]), self.line()
+        self.shapes[name] = tuple(output.shape[1:])
         return Value.of(self, name, output)
 
     def check_tensors(self, module):
@@ -329,6 +315,8 @@ class Translation:
                 return self.put("flatten", [image], self.value_of(image).flatten(1)).layer
         if places.dim() == 3 and len(source) == 3:
             return self.settle_image(layer, source, places)
+        if places.dim() == 3 and len(source) == 1 and torch.equal(places.flatten(), torch.arange(source[0])):
+            return self.put("unflatten", [layer], torch.zeros(EXAMPLES, *places.shape), {"size": list(places.shape)}).layer
         if places.dim() == 1 and len(source) == 1:
             return self.settle_image(layer, (*source, 1, 1), places.view(-1, 1, 1))
         self.refuse("it moves values as no layer does")

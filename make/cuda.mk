@@ -162,15 +162,18 @@ check-sass: $(if $(NVCC),$(CUBINS),no-nvcc) all counting ## List the compiled ke
 	@echo
 	@scripts/check-sass '$(SASS)/sm_$(SASS_ARCH)' '$(CUOBJDUMP)' '$(SASS)/steps'
 
-# An emulation that counts multiply-adds (tests/emulation/counts.cc) has a build folder of its own.
+# An emulation that counts multiply-adds and loads (tests/emulation/counts.cc) has a build folder of
+# its own. The compiler puts a call before each access to memory.
+CALL_AT_ACCESS = -fsanitize=kernel-address --param asan-instrumentation-with-call-threshold=0 \
+                 --param asan-stack=0 --param asan-globals=0
 COUNTING = $(abspath $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so)
 .PHONY: counting exact-cost
 counting:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/counting CXXFLAGS=-DEMULATION_COUNTS \
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/counting CXXFLAGS=-DEMULATION_COUNTS EMU_CU_FLAGS='$(CALL_AT_ACCESS)' \
 	    $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so
-exact-cost: all counting ## Estimate what --math exact costs on a GPU, from the multiply-adds of a step's kernels; MODELS=vgg BATCH=16
+exact-cost: all counting ## Estimate what --math exact costs on a GPU, from the multiply-adds and loads of a step's kernels; MODELS=vgg BATCH=16
 	@BIN='$(abspath $(BUILD)/bin)' COUNTING='$(COUNTING)' \
-	    MODELS='$(MODELS)' BATCH='$(BATCH)' tests/bench/exact-cost
+	    MODELS='$(MODELS)' BATCH='$(BATCH)' MEASURED=docs/h200.txt tests/bench/exact-cost
 
 .PHONY: emulation no-nvcc
 emulation: $(BUILD)/lib/lockstep-cuda-emulated.so ## Build the CUDA backend for machines without a GPU, for tests

@@ -258,10 +258,10 @@ print(sorted(torch_peer.read('data/train.st.zst')[0]))")
     cat >"$WORK/bin/train-single" <<'END'
 #!/usr/bin/env bash
 until [ "$1" = --math ]; do shift; done
-echo "1 32 999 999 999 first" >"$LOCKSTEP_EMULATED_KERNELS"
+echo "1 32 999 999 999 0 0 0 first" >"$LOCKSTEP_EMULATED_KERNELS"
 for ((step = 0; step < $4; step++)); do
-    echo "132 128 16896000 128000 2000 (products<4>)"
-    [ "$2" = fast ] || echo "2 128 640020 640000 10 (groups)"
+    echo "132 128 16896000 128000 2000 0 0 0 (products<4>)"
+    [ "$2" = fast ] || echo "2 128 640020 640000 10 0 0 0 (groups)"
 done >>"$LOCKSTEP_EMULATED_KERNELS"
 exit 5
 END

@@ -47,11 +47,6 @@ converts() {
     converts Shuffle 'concat conv flatten global_avg_pool leaky_relu linear shuffle slice'
 }
 
-@test "logits of a convolution: the same network" {
-    succeeds from_torch "$NETS:ConvHead" --input 3,17,17 --out . --check
-    [[ $output == *' 4 classes'*$'\nthe same network' ]] || fail "$output"
-}
-
 @test "the shortcut without weights, and a frozen tensor: the same network" {
     converts OptionA 'add avg_pool batch_norm conv flatten linear relu zero_pad'
     grep -q '^  conv1.weight: {trained_epochs: 0}$' OptionA/net.yaml

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Trainings of a few steps on an emulated GPU, for scripts that look at one step. It is sourced from
 # the root of the checkout. BIN: the tools. BATCH: samples of a step (64). MODELS: names in
-# experiments/models (lenet-bn).
+# experiments/models (lenet-bn). SHARDS: virtual ones of the batch (4).
 # shellcheck shell=bash
-: "${BATCH:=64}" "${MODELS:=lenet-bn}"
+: "${BATCH:=64}" "${MODELS:=lenet-bn}" "${SHARDS:=4}"
 export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -19,7 +19,7 @@ dataset: synthetic
 model: $PWD/experiments/models/$1.yaml
 strategy: single
 world_size: 1
-virtual_shards: 4
+virtual_shards: $SHARDS
 global_batch: $BATCH
 epochs: 1
 seed: 1

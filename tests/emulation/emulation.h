@@ -104,7 +104,9 @@ constexpr bool COUNTS = true;
 #else
 constexpr bool COUNTS = false;
 #endif
-// Adds the multiply-adds of the block that has just run.
+// How many of so many blocks of a grid to run: all, unless LOCKSTEP_EMULATED_BLOCKS is set.
+size_t blocks_to_run(size_t blocks);
+// Adds the counts of the block that has just run.
 void count_block(size_t threads);
 // Appends the kernel that has just run to the list.
 void list_kernel(const char *kernel, size_t blocks, size_t threads);

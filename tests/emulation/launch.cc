@@ -340,7 +340,9 @@ static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 bloc
     bool shared = true; // a kernel without barriers shares nothing
     static std::vector<shared_page *> pages = used_pages(); // by the kernel before, at first
     std::vector<size_t> order;
-    arrange(&order, (size_t)grid.x * grid.y * grid.z);
+    const size_t blocks = (size_t)grid.x * grid.y * grid.z;
+    arrange(&order, blocks);
+    if (COUNTS) order.resize(blocks_to_run(blocks));
     for (const size_t b : order) {
         blockIdx = {(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
                     (unsigned)(b / grid.x / grid.y)};
@@ -352,7 +354,7 @@ static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 bloc
         if (COUNTS) count_block(now.index.size());
     }
     races::end_kernel();
-    if (COUNTS) list_kernel(kernel, order.size(), now.index.size());
+    if (COUNTS) list_kernel(kernel, blocks, now.index.size());
     return cudaSuccess;
 }
 

@@ -168,7 +168,7 @@ int main(void) {
                                               cmocka_unit_test(test_orders),
                                               cmocka_unit_test(test_serial_launches)};
     error err = {0};
-    suite = (engine_suite){NULL, executions, .sums_groups = false};
+    suite = (engine_suite){NULL, executions, .sums_groups = false, .ninth = 3};
     if (backend_open("cuda", &suite.be, &err) != STATUS_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 1;

@@ -9,8 +9,8 @@
 
 #include "../few.h"
 #include "base/yaml_tree.h"
+#include "compute/cpu/cpu_engine.h"
 #include "compute/cpu/kernels.h"
-#include "compute/cpu/ownership.h"
 #include "compute/plan/step_plan.h"
 #include "engine_cases.h"
 #include "nn/initial_values.h"
@@ -122,11 +122,14 @@ static engine_options options_of(int samples, const char *isa, int threads) {
     return o;
 }
 
-// Two steps, with an update between them, so that values that one has left in memory are there in
-// the other one. Writes the last gradient buffer.
-static void run_steps(const step_input *s, int samples, const char *isa, int threads, float *out) {
+// Some steps, with an update between them, so that values that one has left in memory are there in
+// the next one. Writes the last gradient buffer. With `rest`, threads share no groups in the second
+// one.
+static void run_steps(const step_input *s, int samples, const char *isa, int threads, int steps,
+                      bool rest, float *out) {
     const backend *cpu = backend_find("cpu");
-    const engine_options o = options_of(samples, isa, threads);
+    engine_options o = options_of(samples, isa, threads);
+    if (rest) o.cores = threads;
     const batch b = {.shards = 1,
                      .count = &samples,
                      .end_shard = 1,
@@ -140,9 +143,15 @@ static void run_steps(const step_input *s, int samples, const char *isa, int thr
     int count;
     status rc = cpu->open(&s->m.program, &o, rule.kind, &e, &err);
     if (rc == STATUS_OK) cpu->write(e, s->parameters, s->buffers, NULL);
-    for (int i = 0; i < 2 && rc == STATUS_OK; i++) {
+    for (int i = 0; i < steps && rc == STATUS_OK; i++) {
         if (i > 0) rc = cpu->update(e, &rule, &result, &err);
+        if (rest) { // decided here, and not by how long the threads have waited
+            e->ownership.rest = i == 2;
+            if (i > 0) ownership_shared(&e->ownership, UINT64_MAX, 1);
+        }
+        assert_true(i == 0 || cpu->tree(e).nodes->nodes);
         if (rc == STATUS_OK) rc = cpu->run(e, &b, NULL, &err);
+        if (rest) assert_int_equal(e->ownership.crews[0].size, i == 1 ? 1 : threads);
     }
     if (rc != STATUS_OK) fail_msg("%s", err.message);
     memcpy(out, cpu->gradients(e, &count)[0], gradient_floats(&s->m.program) * sizeof *out);
@@ -156,10 +165,10 @@ static void check_bits(const step_input *s, const char *name, const char *isa, i
     const size_t n = gradient_floats(&s->m.program);
     float *one = calloc(n, sizeof *one), *other = calloc(n, sizeof *other);
     assert_true(one && other);
-    run_steps(s, samples, isa, 1, one);
+    run_steps(s, samples, isa, 1, 2, false, one);
     for (int threads = 2; threads <= MOST_SLICES; threads++) {
         if (few_cases() && threads != 5 && (fewest_cases() || threads != 2)) continue;
-        run_steps(s, samples, isa, threads, other);
+        run_steps(s, samples, isa, threads, 2, false, other);
         for (size_t i = 0; i < n; i++)
             if (memcmp(&one[i], &other[i], sizeof *one))
                 fail_msg("%s, %s, %d samples, %d threads: value %zu of %zu is %.9g, not %.9g", name,
@@ -181,6 +190,23 @@ static void test_bits(void **state) {
             if (kernels_find(sets[i], GROUP) && (!few_cases() || (i + n->number) % COUNTS == k))
                 check_bits(&s, n->name, sets[i], all[k]);
     release(&s);
+}
+
+// Whether threads share may change from one step to the next.
+static void test_changing_crews(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        step_input s = {.bytes = NULL};
+        prepare(&s, &networks[i]);
+        const size_t n = gradient_floats(&s.m.program);
+        float *one = calloc(n, sizeof *one), *other = calloc(n, sizeof *other);
+        assert_true(one && other);
+        run_steps(&s, GROUP, NULL, 1, 3, false, one);
+        run_steps(&s, GROUP, NULL, 2, 3, true, other);
+        assert_memory_equal(one, other, n * sizeof *one);
+        free(one), free(other);
+        release(&s);
+    }
 }
 
 // ---- What is cut ----
@@ -279,7 +305,7 @@ static void test_threads(void **state) {
 // Threads that wait for each other too long compute apart, for more steps each time.
 static void test_rests(void **state) {
     (void)state;
-    ownership o = {.spin = true, .workers = 2};
+    ownership o = {.spin = true, .mates = 1};
     ownership_shared(&o, 900, 1000);
     assert_int_equal(o.rest, 0);
     for (int rest = 16; rest <= 4096; rest *= 2) {
@@ -298,10 +324,11 @@ static struct CMUnitTest test_of(const network *n) {
 }
 
 int main(void) {
-    struct CMUnitTest tests[5 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
-        cmocka_unit_test(test_areas), cmocka_unit_test(test_crews), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_every_operation), cmocka_unit_test(test_rests)};
-    size_t count = 5;
+    struct CMUnitTest tests[6 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
+        cmocka_unit_test(test_areas),   cmocka_unit_test(test_crews),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_every_operation),
+        cmocka_unit_test(test_rests),   cmocka_unit_test(test_changing_crews)};
+    size_t count = 6;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         tests[count++] = test_of(&networks[i]);
     for (int k = 0; k < LAYER_KINDS; k++)

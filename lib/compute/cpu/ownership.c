@@ -109,6 +109,7 @@ void ownership_assign(ownership *o, int first, int end) {
     o->run = (leaf_range){first_leaf, first_leaf + leaves};
     const int crews = assigned_crews(o, leaves);
     const int threads = crews < o->threads ? o->workers : o->threads;
+    o->mates = threads - crews;
     for (int t = 0; t < o->threads; t++) {
         o->leaves[t] = (leaf_range){o->run.end, o->run.end};
         o->crews[t] = (crew){t, 1, false};
@@ -134,11 +135,11 @@ static int rest_after(int rest) {
 // of the time, one of them would have been faster alone.
 void ownership_shared(ownership *o, uint64_t slept, uint64_t ns) {
     if (o->rest > 0) {
-        if (--o->rest == 0) ownership_forget(o);
-    } else if (o->spin && slept > (uint64_t)(o->workers - 1) * ns) {
+        if (--o->rest == 0) o->other_crews = true;
+    } else if (o->spin && slept > (uint64_t)o->mates * ns) {
         o->next_rest = rest_after(o->next_rest);
         o->rest = o->next_rest;
-        ownership_forget(o);
+        o->other_crews = true;
     } else {
         o->next_rest /= 2;
     }
@@ -151,8 +152,9 @@ void ownership_forget(ownership *o) {
 // Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the
 // previous step.
 status ownership_fit(ownership *o, const batch *b, bool *changed, error *err) {
-    *changed = !same_counts(o, b);
+    *changed = o->other_crews || !same_counts(o, b);
     if (!*changed) return STATUS_OK;
+    o->other_crews = false;
     int leaves = 0, local = 0;
     for (int v = 0; v < b->shards; v++) {
         o->shard_leaves[v] = leaves;

@@ -26,8 +26,10 @@ typedef struct leaf_range {
 typedef struct ownership {
     int shards, threads, capacity; // V; groups of this engine, at most
     int workers;                   // threads that may share groups
+    int mates;                     // that do, besides the first one of each crew
     bool spin;                     // they have a core each
     int rest, next_rest;           // steps without shared groups: see ownership_shared
+    bool other_crews;              // from the next step on; readers of the tree still need this one
     // Of all shards: samples and groups of each; first leaf of each, then the leaf count.
     int *counts, *shard_groups, *shard_leaves;
     int first_shard, end_shard; // this engine's

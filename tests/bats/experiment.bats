@@ -69,7 +69,7 @@ refuses() {
     refuses 2 "'stop_at.accuracy': .* got 95; 95 % is 0.95" --set stop_at.accuracy=95
     refuses 2 "unknown option: '--opt': it is a key" --opt adam
     refuses 2 "unknown key 'augment.flip': 'augment' has no keys" --set augment.flip=true
-    refuses 2 "one of sgd, adam, adamw, got 'radam': another optimizer" --set optimizer.kind=radam
+    refuses 2 "one of sgd, adam, adamw, adadelta, got 'radam': another optimizer" --set optimizer.kind=radam
     sed -i 's/conv: {out/conv: {out_channels/' models/small.yaml
     refuses 3 "unknown key 'out_channels': did you mean 'out'"
     sed -i 's/conv: {out_channels: [0-9]*/conv: {out: 4, padding: same/' models/small.yaml

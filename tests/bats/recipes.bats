@@ -77,6 +77,12 @@ augmented() {
         '"tensors": [["*.bias", {"weight_decay": 0}]]'
 }
 
+@test "Adadelta with weight decay: PyTorch's" {
+    smooth 'optimizer={kind: adadelta, lr: 0.5, rho: 0.8, eps: 1e-5, weight_decay: 0.02}'
+    follows_torch '"kind": "adadelta", "lr": 0.5, "rho": 0.8, "eps": 1e-5, "weight_decay": 0.02' \
+        '"lr": 0.5005' '"rho": 0.801' '"eps": 2e-5' '"weight_decay": 0.03'
+}
+
 # 310 samples in steps of 48: the last step of an epoch has 22, in shards of 6, 6, 5 and 5.
 @test "batch norm over each of four shards, and over all of them: PyTorch's" {
     local keys=(model=norms.yaml virtual_shards=4 'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}')

@@ -35,7 +35,7 @@ from torch_peer import BOUND, FACTOR, LOSS_BOUND, Net, StochasticDepth, exact_an
     read_order
 from torch_tensors import first_images, initialise
 
-ARGUMENTS = ("lr", "momentum", "nesterov", "weight_decay", "betas", "eps")
+ARGUMENTS = ("lr", "momentum", "nesterov", "weight_decay", "betas", "rho", "eps")
 
 
 class Data:

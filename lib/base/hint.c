@@ -142,7 +142,8 @@ static const row same[] = {
      "Its 'milestones' are the epochs at which the rate is multiplied by 'gamma'; those of a "
      "StepLR are step_size, 2 × step_size, …"},
     {"cosineannealing cosineannealinglr cosinedecay cosinelr cos", "cosine",
-     "It changes with every step and reaches 0 at the end of 'epochs', whatever T_max is"},
+     "It reaches 0 at the end of 'epochs', whatever T_max is, and changes with every step; with "
+     "'by_epoch: true' with every epoch"},
     {"linearlr piecewiselinear", "linear", "Its 'points' are pairs [epoch, factor]"},
     {"1cycle superconvergence", "one_cycle", NULL},
     {"none fixed const", "constant", NULL},
@@ -152,7 +153,7 @@ static const row same[] = {
     {"warmup warmupsteps numwarmupsteps nwarmup warmupratio warmupt", "warmup_epochs",
      "It is a number of epochs"},
     {"annealstrategy", "anneal", NULL},
-    {"totaliters startfactor endfactor", "points", "They are pairs [epoch, factor]"},
+    {"totaliters startfactor endfactor lrlambda", "points", "They are pairs [epoch, factor]"},
     {"divfactorfinal", "final_div_factor", NULL},
     // Augmentations and initial values
     {"randomhorizontalflip hflip fliplr randomflip flip", "horizontal_flip", NULL},
@@ -316,9 +317,11 @@ static const row other[] = {
      "not here; 'multistep' with a milestone at each epoch, at most 64, is the same"},
     {"reducelronplateau plateau", "multistep",
      "not here: no schedule depends on a measured accuracy"},
-    {"cosineannealingwarmrestarts cosinewithrestarts cosinerestarts sgdr polynomial* poly lambdalr "
-     "multiplicativelr cycliclr clr triangular inverse* invsqrt constantlr sequentiallr "
-     "chainedscheduler noam",
+    {"lambdalr lambda polynomial* poly", "multistep",
+     "'linear' takes a function f as points [epoch, f(epoch)], at most 64, with straight lines "
+     "between them"},
+    {"cosineannealingwarmrestarts cosinewithrestarts cosinerestarts sgdr multiplicativelr cycliclr "
+     "clr triangular inverse* invsqrt constantlr sequentiallr chainedscheduler noam",
      "multistep", SCHEDULE},
     // Augmentations
     {"totensor toimage todtype convertimagedtype compose", "random_crop",

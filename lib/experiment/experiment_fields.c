@@ -70,6 +70,8 @@ const field experiment_fields[] = {
      .otherwise = 0.1, ONLY_FOR(schedule.kind, 1 << SCHEDULE_MULTISTEP)},
     {"schedule.warmup_epochs", FIELD_INTEGER, false, AT(schedule.warmup_epochs), 0, MAX_EPOCHS,
      ONLY_FOR(schedule.kind, 0 SCHEDULES(IF_WARMS_UP))},
+    {"schedule.by_epoch", FIELD_FLAG, false, AT(schedule.by_epoch), .silent = true,
+     ONLY_FOR(schedule.kind, 1 << SCHEDULE_COSINE)},
     {"schedule.points", FIELD_CUSTOM, true, FIELD_NO_PLACE, .read = field_read_points,
      ONLY_FOR(schedule.kind, 1 << SCHEDULE_LINEAR)},
     {"schedule.pct_start", FIELD_NUMBER, false, AT(schedule.pct_start), 0, 1, .otherwise = 0.3,

@@ -78,14 +78,16 @@ bool schedule_needs_total(const char *word) {
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch,
                      uint64_t total_steps) {
-    uint64_t warmup_steps = (uint64_t)s->warmup_epochs * steps_per_epoch;
+    const uint64_t warmup_steps = (uint64_t)s->warmup_epochs * steps_per_epoch;
+    const uint64_t epoch = steps_per_epoch ? step / steps_per_epoch : 0;
     double lr = o->lr * scaling_factor(scaling, global_batch);
     switch (s->kind) {
     case SCHEDULE_CONSTANT: break;
-    case SCHEDULE_MULTISTEP:
-        lr *= multistep_factor(s, steps_per_epoch ? step / steps_per_epoch : 0);
+    case SCHEDULE_MULTISTEP: lr *= multistep_factor(s, epoch); break;
+    case SCHEDULE_COSINE:
+        lr *= cosine_factor(s->by_epoch ? epoch * steps_per_epoch : step, warmup_steps,
+                            total_steps);
         break;
-    case SCHEDULE_COSINE: lr *= cosine_factor(step, warmup_steps, total_steps); break;
     case SCHEDULE_LINEAR: lr *= linear_factor(s, step, steps_per_epoch); break;
     case SCHEDULE_ONE_CYCLE: lr *= one_cycle_factor(s, step, total_steps); break;
     }

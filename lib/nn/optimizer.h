@@ -52,6 +52,7 @@ typedef struct schedule {
     int milestone_count;
     double gamma;
     int warmup_epochs;
+    bool by_epoch; // cosine: all steps of an epoch have the rate of its first one
     schedule_point points[SCHEDULE_MAX_POINTS]; // linear: epochs increasing
     int point_count;
     double pct_start, div_factor, final_div_factor; // one_cycle, as in OneCycleLR
@@ -83,7 +84,8 @@ typedef struct lr_scaling {
 // (batch / base_batch) or its square root, times a factor of the schedule:
 //
 // multistep   gamma for each milestone passed
-// cosine      half a cosine from the end of the warm-up down to 0 at the end of training
+// cosine      half a cosine from the end of the warm-up down to 0 at the end of training; by_epoch:
+//             CosineAnnealingLR, stepped once an epoch
 // linear      straight lines between the points, at step / steps_per_epoch; before the first point
 //             and after the last one, their factors (numpy.interp)
 // one_cycle   torch.optim.lr_scheduler.OneCycleLR in two phases, with optimizer.lr as the maximum

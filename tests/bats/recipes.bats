@@ -69,6 +69,11 @@ augmented() {
     [[ $output == *28*'step 2: the loss is off'*false*'step 10: the loss is off'* ]] || fail "$output"
 }
 
+@test "a cosine that falls once an epoch: PyTorch's" {
+    smooth 'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}' 'schedule={kind: cosine, by_epoch: true}'
+    follows_torch '"lr": 0.02, "momentum": 0.9, "cosine": "by epoch"' '"cosine": true'
+}
+
 @test "Adam with weight decay, and a constant rate after a warm-up: PyTorch's" {
     smooth 'optimizer={kind: adam, lr: 0.0005, betas: [0.8, 0.98], eps: 1e-6, weight_decay: 0.02}' \
         'schedule={kind: constant, warmup_epochs: 2}'

@@ -11,7 +11,7 @@ MODEL is a model.st.zst, whose metadata hold the network and the normalisation; 
 `-` for those that OPTIONS draw; DATA a data set; ORDER the ids in the order of training. OPTIONS is JSON: batch, and
 optionally
     kind (a class, in lower case), lr, momentum, nesterov, weight_decay, betas, eps    of the optimizer of PyTorch
-    points, one_cycle (the arguments of OneCycleLR), cosine (true), milestones, gamma, warmup_epochs    of the rate
+    points, one_cycle (the arguments of OneCycleLR), cosine (true, or "by epoch"), milestones, gamma, warmup_epochs    of the rate
     lr_scaling, as in an experiment: the lr is then that of base_batch
     shards (batch norm takes its statistics over each one; without it over the whole step)
     tensors (a list of [pattern, settings], as in an experiment), average, clip_norm, drop_last, label_smoothing
@@ -166,6 +166,10 @@ def rates(o, steps, total):
     """Of all steps."""
     if "one_cycle" in o:
         found = rates_of(lambda optimizer: cycle(optimizer, o, total), o, total)
+    elif o.get("cosine") == "by epoch":
+        epochs = -(-total // steps)
+        by_epoch = rates_of(lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs), o, epochs)
+        found = [by_epoch[step // steps] for step in range(total)]
     elif o.get("cosine"):
         rise = o.get("warmup_epochs", 0) * steps
         found = rates_of(lambda optimizer: warm_cosine(optimizer, rise, total), o, total)

@@ -77,6 +77,9 @@ static void slips_get_an_answer(void **state) {
     expect("AdamW admaw", optimizers, COUNT(optimizers), "adamw");
     expect("cosin CosineAnnealingLR", schedules, COUNT(schedules), "cosine");
     expect("StepLR step MultiStepLR multi_step", schedules, COUNT(schedules), "multistep");
+    const char *note;
+    assert_null(hint_find("LambdaLR", schedules, COUNT(schedules), HINT_FUNCTIONS, &note));
+    assert_non_null(strstr(note, "'linear' takes a function"));
     expect("RandomHorizontalFlip horizontl_flip", augmentations, COUNT(augmentations),
            "horizontal_flip");
     expect("kaiming_normal_ kaimng_normal", inits, COUNT(inits), "kaiming_normal");
@@ -107,6 +110,7 @@ static void words_of_other_libraries(void **state) {
         {"gradient_clip_val", "optimizer.clip_norm"},
         {"step_size", "schedule.milestones"},
         {"warmup_steps", "schedule.warmup_epochs"},
+        {"lr_lambda", "schedule.points"},
         {"patience", "early_stopping.patience"},
         {"optimizer", "optimizer.kind"},
         {"scheduler", "schedule.kind"},

@@ -371,7 +371,7 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
          "3}}"},
         {"label_smoothing=0.2", "drop_last=true",
          "schedule={kind: linear, points: [[0, 1], [2.5, 0.5]]}"},
-        {"mixup={alpha: 0.5}"},
+        {"mixup={alpha: 0.5}", "schedule={kind: cosine, by_epoch: true}"},
         {"validation={samples: 9}", "stop_at={accuracy: 0.5}"},
         {"schedule={kind: one_cycle, anneal: linear}",
          "average={kind: lookahead, decay: 0.95, every: 5, ramp: 3}"},

@@ -64,6 +64,26 @@ static void cosine_ends_at_zero(void **state) {
     assert_near(rate(&s, 399), 0.1);
 }
 
+// PyTorch 1.13's CosineAnnealingLR(SGD(lr=0.1), 7), stepped once an epoch.
+static void cosine_by_epoch_is_that_of_pytorch(void **state) {
+    (void)state;
+    static const double rates[] = {0.1,
+                                   0.09504844339512096,
+                                   0.08117449009293669,
+                                   0.061126046697815725,
+                                   0.03887395330218429,
+                                   0.018825509907063328,
+                                   0.004951556604879048};
+    schedule s = {.kind = SCHEDULE_COSINE, .by_epoch = true};
+    for (uint64_t step = 0; step < 7 * STEPS; step++)
+        assert_near(learning_rate(&sgd, &s, &unscaled, 64, step, STEPS, 7 * STEPS),
+                    rates[step / STEPS]);
+    s.warmup_epochs = 20;
+    assert_near(rate(&s, 199), 0.1);
+    assert_near(rate(&s, 309), 0.05);
+    assert_true(rate(&s, 310) < 0.05);
+}
+
 static void scaling_follows_the_batch(void **state) {
     (void)state;
     const schedule s = {.kind = SCHEDULE_CONSTANT};
@@ -368,6 +388,7 @@ int main(void) {
         cmocka_unit_test(multistep_falls_at_the_start_of_its_epochs),
         cmocka_unit_test(warm_up_rises_linearly),
         cmocka_unit_test(cosine_ends_at_zero),
+        cmocka_unit_test(cosine_by_epoch_is_that_of_pytorch),
         cmocka_unit_test(scaling_follows_the_batch),
         cmocka_unit_test(an_epoch_without_steps_has_a_rate),
         cmocka_unit_test(straight_lines_between_points),

@@ -54,10 +54,10 @@ static __device__ __forceinline__ two_floats add(two_floats x, two_floats y) {
     return two_floats{x.a + y.a, x.b + y.b};
 }
 
-static inline dim3 plane_block(int height) {
+static inline dim3 plane_block(int height, unsigned threads = PLANE_THREADS) {
     unsigned rows = 1;
-    while (rows < ROWS_MOST && rows < (unsigned)height) rows *= 2;
-    return dim3(GROUP, rows, PLANE_THREADS / GROUP / rows);
+    while (rows < ROWS_MOST && rows < (unsigned)height && rows < threads / GROUP) rows *= 2;
+    return dim3(GROUP, rows, threads / GROUP / rows);
 }
 
 static inline dim3 plane_grid(const cut *c, int channels, dim3 block) {

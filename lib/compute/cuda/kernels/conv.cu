@@ -20,7 +20,7 @@
 SHAPES(SHAPE_TYPE)
 enum { SHAPES(SHAPE_NAME) SHAPE_COUNT };
 
-template <typename S, bool SPREAD, typename Finish>
+template <typename S, typename Finish>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate(correlation t, Finish finish) {
     __shared__ kernel_tap taps[2][S::DEPTH];
@@ -29,7 +29,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
 
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
-    correlation_source<S, SPREAD, Finish::WINDOWS> source(t, from, b.part, b.row, b.column, taps);
+    correlation_source<S, Finish::WINDOWS> source(t, from, b.part, b.row, b.column, taps);
     wait_for_kernels_before();
     __syncthreads();
     clear_sums(sums);
@@ -50,30 +50,30 @@ template <bool WINDOWS> static int picked_shape(const correlation &t) {
     return pick_block(sizes, count, t.out.channels, columns, FILL);
 }
 
-template <typename S, bool SPREAD, typename Finish>
+template <typename S, typename Finish>
 static void launch(launch_stream s, const cut *c, correlation t, const Finish &e) {
     const int columns = columns_of_block<S, Finish::WINDOWS>();
     const int blocks = pieces(t.out.channels, S::ROWS) * pieces(t.columns, columns);
     const dim3 grid((unsigned)blocks, 1, parts_of(c, t));
     if (grid.x == 0 || grid.z == 0) return;
     t.tile_step = digits_of(S::DEPTH, t.kernel);
-    LAUNCH((correlate<S, SPREAD, Finish>), grid, dim3(S::THREADS), s, t, e);
+    LAUNCH((correlate<S, Finish>), grid, dim3(S::THREADS), s, t, e);
 }
 
-template <bool SPREAD, typename Finish>
+template <typename Finish>
 static void launch_picked(launch_stream s, const cut *c, const correlation &t, const Finish &e) {
     switch (picked_shape<Finish::WINDOWS>(t)) {
 #define SHAPE_CASE(name, ...)                                                     \
     case BLOCK_##name:                                                            \
         if constexpr (!Finish::WINDOWS || (int)BLOCK_##name < (int)WINDOW_SHAPES) \
-            launch<block_##name, SPREAD>(s, c, t, e);                             \
+            launch<block_##name>(s, c, t, e);                                     \
         break;
         SHAPES(SHAPE_CASE)
     }
 }
 
 void cuda_conv(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    launch_picked<false>(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
+    launch_picked(s, c, forward_of(c->lanes, c->first, t), store_sums{t->bias, t->z});
 }
 
 // Returns what the blocks that sum the same rows share.
@@ -96,9 +96,9 @@ void cuda_conv_moments(launch_stream s, const cut *c, const cuda_conv_task *t, c
     const store_moments e = {t->bias, t->z, c->count, shared_parts_of(r, n->parts, n->counters),
                              *n};
     if (epilogue)
-        launch_picked<false>(s, c, r, store_norm_epilogue{e, *epilogue});
+        launch_picked(s, c, r, store_norm_epilogue{e, *epilogue});
     else
-        launch_picked<false>(s, c, r, e);
+        launch_picked(s, c, r, e);
 }
 
 parts_room cuda_conv_moments_room(const cuda_conv_task *t, int lanes, int shards) {
@@ -109,27 +109,30 @@ void cuda_conv_epilogue(launch_stream s, const cut *c, const cuda_conv_task *t,
                         const cuda_epilogue_task *epilogue) {
     correlation r = forward_of(c->lanes, c->first, t);
     if (!epilogue->pool) {
-        launch_picked<false>(s, c, r, store_epilogue{t->bias, *epilogue});
+        launch_picked(s, c, r, store_epilogue{t->bias, *epilogue});
         return;
     }
     r.columns = (t->out.height / 2) * (t->out.width / 2) * c->lanes;
-    launch_picked<false>(s, c, r, store_windows{t->bias, *epilogue});
+    launch_picked(s, c, r, store_windows{t->bias, *epilogue});
 }
 
 void cuda_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    const correlation r = input_of(c->lanes, c->first, t);
-    const store_sums e = {NULL, t->dx};
-    if (t->stride_y == 1 && t->stride_x == 1)
-        launch_picked<false>(s, c, r, e);
-    else
-        launch_picked<true>(s, c, r, e);
+    if (!has_phases(t)) {
+        launch_picked(s, c, input_of(c->lanes, c->first, t), store_sums{NULL, t->dx});
+        return;
+    }
+    for (int y = 0; y < t->stride_y; y++)
+        for (int x = 0; x < t->stride_x; x++) {
+            store_phase e = {{}, t->dx};
+            launch_picked(s, c, phase_of(c->lanes, c->first, t, y, x, &e.phase), e);
+        }
 }
 
 void cuda_conv_input_sums(launch_stream s, const cut *c, const cuda_conv_task *t,
                           const cuda_epilogue_task *front) {
     const correlation r = input_of(c->lanes, c->first, t);
     const shared_parts m = shared_parts_of(r, front->parts, front->counters);
-    launch_picked<false>(s, c, r, store_gradient{t->dx, c->count, m, *front});
+    launch_picked(s, c, r, store_gradient{t->dx, c->count, m, *front});
 }
 
 parts_room cuda_conv_input_sums_room(const cuda_conv_task *t, int lanes, int shards) {

@@ -8,6 +8,7 @@
 //     finish<S>(block, p, sums) called by all threads of a block; those of slice 0 have the sums
 //
 // store_sums          z = sum + bias
+// store_phase         the same without a bias, for some of the positions
 // store_moments       the same, and the moments of every channel, for a batch norm
 // store_gradient      the same without a bias, and the sums for the gradient through a batch norm
 // store_norm_epilogue as store_moments, and the epilogue, of few elements
@@ -57,6 +58,47 @@ static __device__ __forceinline__ void store_row(const product_block &b, const t
         if (n < b.columns) store_four(to + n, make_float4(v[c], v[c + 1], v[c + 2], v[c + 3]));
     }
 }
+
+// Positions of an output: rows of `width`. In pixels: the first; from one row to the next, and from
+// one column; the whole output.
+struct output_phase {
+    int first, width, row, column, plane;
+};
+
+// As store_row, into these positions.
+template <typename S>
+static __device__ __forceinline__ void store_phase_row(const product_block &b,
+                                                       const thread_place &p, int row,
+                                                       const float (&v)[S::THREAD_COLUMNS],
+                                                       const output_phase &phase, float *to) {
+    to += ((ptrdiff_t)b.shard * b.rows + row) * ((ptrdiff_t)phase.plane * b.lanes);
+#pragma unroll
+    for (int c = 0; c < S::THREAD_COLUMNS; c += 4) {
+        const int n = b.column + block_column<S>(p, c), pixel = n / b.lanes;
+        const int at =
+            phase.first + pixel / phase.width * phase.row + pixel % phase.width * phase.column;
+        if (n < b.columns)
+            store_four(to + (ptrdiff_t)at * b.lanes + n % b.lanes,
+                       make_float4(v[c], v[c + 1], v[c + 2], v[c + 3]));
+    }
+}
+
+struct store_phase {
+    static constexpr bool WINDOWS = false;
+    output_phase phase;
+    float *to;
+
+    template <typename S>
+    __device__ __forceinline__ void finish(const product_block &b, const thread_place &p,
+                                           block_sums<S> &sums) const {
+        if (p.slice > 0) return;
+#pragma unroll
+        for (int r = 0; r < S::THREAD_ROWS; r++) {
+            const int row = b.row + block_row<S>(p, r);
+            if (row < b.rows) store_phase_row<S>(b, p, row, sums.at[r], phase, to);
+        }
+    }
+};
 
 struct store_sums {
     static constexpr bool WINDOWS = false;

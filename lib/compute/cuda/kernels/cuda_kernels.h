@@ -121,8 +121,8 @@ typedef struct cuda_conv_task {
     float *dx;
     gradient_set gradients;    // weight gradients of each shard go to its gradient buffer
     size_t weight_at, bias_at; // in a gradient buffer; bias_at only matters if there is a bias
-    // For the weight gradient: cuda_conv_workspace floats, and cuda_conv_counters counters, which
-    // are zero before and after a launch.
+    // For the weight gradient: cuda_conv_workspace or cuda_exact_workspace floats, and as many
+    // counters, which are zero before and after a launch.
     float *workspace;
     unsigned *counters;
     float *transforms; // for the others, if they use that algorithm: cuda_exact_transforms floats
@@ -158,12 +158,13 @@ void cuda_conv_weight(launch_stream s, const cut *c,
 // ---- exact_conv.cu, exact_weight.cu, exact_linear.cu, exact_winograd*.cu: the same in the CPU's
 // order ----
 
-size_t cuda_exact_workspace(const cuda_conv_task *t, int lanes, int shards); // without counters
+size_t cuda_exact_workspace(const cuda_conv_task *t, int lanes, int shards);
+size_t cuda_exact_counters(const cuda_conv_task *t, int lanes, int shards);
 size_t cuda_exact_transforms(const cuda_conv_task *t, int lanes, int shards);
 void cuda_exact_conv(launch_stream s, const cut *c, const cuda_conv_task *t);
 void cuda_exact_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t);
 void cuda_exact_weight(launch_stream s, const cut *c, const cuda_conv_task *t);
-// Of a linear layer, without its bias: a part of cuda_exact_weight.
+// Of a linear layer: a part of cuda_exact_weight.
 void cuda_exact_linear_weight(launch_stream s, const cut *c, const cuda_conv_task *t);
 // Of a convolution that CPUs compute by Winograd's algorithm: parts of the three functions above.
 // The weight gradient goes to sums[shard][group][weight], not to the gradient buffers; `room`:

@@ -24,7 +24,7 @@ const arithmetic *cuda_arithmetic(bool exact) {
                                       .conv_weight = cuda_exact_weight,
                                       .conv_transforms = cuda_exact_transforms,
                                       .conv_workspace = cuda_exact_workspace,
-                                      .conv_counters = none,
+                                      .conv_counters = cuda_exact_counters,
                                       .moments = cuda_exact_moments,
                                       .moments_room = cuda_exact_moments_room,
                                       .epilogue_sums = cuda_exact_epilogue_sums,

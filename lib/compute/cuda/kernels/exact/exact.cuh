@@ -43,8 +43,9 @@ static __device__ __forceinline__ float sum_by_halves(float value, int width) {
 
 // ---- Sums over the plane of a channel ----
 
-// A block takes one group and some channels: threadIdx.x is the sample, .y a row, .z the channel.
-enum { PLANE_THREADS = 256, ROWS_MOST = 16 };
+// A block takes some groups and channels: threadIdx.x is the sample, .y a row, .z the channel and,
+// of `together` groups, the group.
+enum { PLANE_THREADS = 256, PLANE_THREADS_MOST = 512, ROWS_MOST = 16 };
 
 struct two_floats {
     float a, b;
@@ -54,31 +55,33 @@ static __device__ __forceinline__ two_floats add(two_floats x, two_floats y) {
     return two_floats{x.a + y.a, x.b + y.b};
 }
 
-static inline dim3 plane_block(int height) {
+static inline dim3 plane_block(int height, unsigned threads = PLANE_THREADS) {
     unsigned rows = 1;
-    while (rows < ROWS_MOST && rows < (unsigned)height) rows *= 2;
-    return dim3(GROUP, rows, PLANE_THREADS / GROUP / rows);
+    while (rows < ROWS_MOST && rows < (unsigned)height && rows < threads / GROUP) rows *= 2;
+    return dim3(GROUP, rows, threads / GROUP / rows);
 }
 
-static inline dim3 plane_grid(const cut *c, int channels, dim3 block) {
-    return dim3(blocks_for((size_t)channels, block.z), groups_of(c->lanes),
-                (unsigned)(c->end - c->first));
+static inline dim3 plane_grid(const cut *c, int channels, dim3 block, unsigned together = 1) {
+    return dim3(blocks_for((size_t)channels, block.z / together),
+                blocks_for(groups_of(c->lanes), together), (unsigned)(c->end - c->first));
 }
 
 // A thread's place in such a block.
 struct plane_place {
     int shard, channel;
-    unsigned group;
-    int samples; // of the group; 0 or less: none
-    int sample;  // of the shard
-    bool live;   // it has data
+    unsigned group, first_group; // its own, and the first of the block
+    int samples;                 // of the group; 0 or less: none
+    int sample;                  // of the shard
+    bool live;                   // it has data
 };
 
-static __device__ __forceinline__ plane_place place_in_plane(const cut &c, int channels) {
+static __device__ __forceinline__ plane_place place_in_plane(const cut &c, int channels,
+                                                             unsigned together = 1) {
     plane_place p;
     p.shard = shard_of_block(c);
-    p.channel = (int)(blockIdx.x * blockDim.z + threadIdx.z);
-    p.group = blockIdx.y;
+    p.channel = (int)((blockIdx.x * blockDim.z + threadIdx.z) / together);
+    p.first_group = blockIdx.y * together;
+    p.group = p.first_group + threadIdx.z % together;
     p.samples = samples_of_group(c.count[p.shard], p.group);
     p.sample = (int)(p.group * GROUP + threadIdx.x);
     p.live = p.channel < channels && (int)threadIdx.x < p.samples;
@@ -89,15 +92,27 @@ static __device__ __forceinline__ plane_place place_in_plane(const cut &c, int c
 // row 0. All threads of the block must call it, also those without data.
 template <typename Row>
 static __device__ __forceinline__ two_floats sum_of_rows(int height, bool live, const Row &row) {
-    __shared__ two_floats of[PLANE_THREADS];
+    enum { AHEAD = 8 };
+    __shared__ two_floats of[PLANE_THREADS_MOST + (AHEAD - 1) * GROUP];
     const int rows = (int)blockDim.y, own = (int)thread_of_block();
     two_floats total = {0, 0};
     for (int first = 0; first < height; first += rows) {
         const int y = first + (int)threadIdx.y;
-        of[own] = live && y < height ? row(y) : two_floats{0, 0};
+        const two_floats sum = live && y < height ? row(y) : two_floats{0, 0};
+        if (rows == 1) {
+            total = add(total, sum);
+            continue;
+        }
+        of[own] = sum;
         __syncthreads();
-        for (int i = 0; threadIdx.y == 0 && i < rows && first + i < height; i++)
-            total = add(total, of[own + i * GROUP]);
+        const int end = rows < height - first ? rows : height - first;
+        for (int i = 0; threadIdx.y == 0 && i < end; i += AHEAD) {
+            two_floats next[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++) next[k] = of[own + (i + k) * GROUP];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++) total = i + k < end ? add(total, next[k]) : total;
+        }
         __syncthreads();
     }
     return total;
@@ -124,7 +139,7 @@ static __device__ __forceinline__ two_floats sum_of_row(int width, const Load &l
 
 // ---- Two numbers of each channel and group ----
 
-// A block of plane_grid writes the numbers of a group; the last one of a shard and its channels
+// The blocks of plane_grid write the numbers of groups; the last one of a shard and its channels
 // also adds these groups up.
 
 // [shard][group][channel]
@@ -134,13 +149,13 @@ static __device__ __forceinline__ two_sums *numbers_of(double *parts, const cut 
     return reinterpret_cast<two_sums *>(parts) + at * (size_t)channels;
 }
 
-// As is_last_block, of the groups with samples; also true for group 0 of a shard without samples.
+// As is_last_block, of the blocks with samples; also true for block 0 of a shard without samples.
 static __device__ __forceinline__ bool is_last_group(const cut &c, const plane_place &p,
-                                                     unsigned *counters) {
+                                                     unsigned together, unsigned *counters) {
     const unsigned groups = groups_of(c.count[p.shard]);
     const size_t own = (size_t)p.shard * gridDim.x + blockIdx.x;
-    if (p.samples <= 0) return groups == 0 && p.group == 0;
-    return is_last_block(counters + own, groups);
+    if (p.first_group >= groups) return groups == 0 && blockIdx.y == 0;
+    return is_last_block(counters + own, (groups + together - 1) / together);
 }
 
 // Returns a group's numbers of a channel, written by another block.
@@ -149,6 +164,38 @@ static __device__ __forceinline__ two_sums numbers_written(double *parts, const 
                                                            unsigned group) {
     const double *of = &numbers_of(parts, c, channels, p.shard, group)[p.channel].a;
     return two_sums{__ldcg(of), __ldcg(of + 1)};
+}
+
+// The value of the thread `distance` further on. T consists of 4-byte words.
+template <class T>
+static __device__ __forceinline__ T value_further_on(const T &value, int distance) {
+    enum { WORDS = sizeof(T) / sizeof(unsigned) };
+    static_assert(WORDS * sizeof(unsigned) == sizeof(T), "words");
+    unsigned words[WORDS];
+    T result;
+    memcpy(words, &value, sizeof value);
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        words[i] = __shfl_down_sync(ALL_LANES, words[i], (unsigned)distance);
+    memcpy(&result, words, sizeof result);
+    return result;
+}
+
+// As tree_sum, by 16 neighbouring threads: each has a subtree. The result is in the first one. All
+// threads of a warp must call it, for as many leaves.
+template <class T, class Leaf>
+static __device__ __forceinline__ T tree_sum_by_team(unsigned n, const Leaf &leaf) {
+    unsigned each = 1;
+    while (each * GROUP < n) each *= 2;
+    const unsigned first = threadIdx.x * each, left = first < n ? n - first : 0;
+    T sum = {};
+    if (left > 0)
+        sum = tree_sum<T>(left < each ? left : each, [&](unsigned i) { return leaf(first + i); });
+    for (unsigned distance = 1; distance < GROUP; distance *= 2) {
+        const T other = value_further_on(sum, (int)distance);
+        if (threadIdx.x % (2 * distance) == 0 && distance * each < left) sum = add(sum, other);
+    }
+    return sum;
 }
 
 static inline parts_room numbers_room(int channels, int lanes, int shards) {

@@ -48,7 +48,7 @@ static __device__ __forceinline__ void add_part(const product_block &b, const th
     }
 }
 
-template <typename S>
+template <typename S, bool PHASE>
 static __device__ __forceinline__ void end_sums(const ordered_correlation &t,
                                                 const product_block &b, const thread_place &p,
                                                 bool first, block_sums<S> &sums) {
@@ -57,12 +57,15 @@ static __device__ __forceinline__ void end_sums(const ordered_correlation &t,
         const int row = b.row + block_row<S>(p, r);
         if (row >= b.rows) continue;
         if (!first) add_part<S>(b, p, row, sums.at[r], t.to);
-        store_row<S>(b, p, row, sums.at[r], t.to);
+        if (PHASE)
+            store_phase_row<S>(b, p, row, sums.at[r], t.phase, t.to);
+        else
+            store_row<S>(b, p, row, sums.at[r], t.to);
     }
 }
 
 // The sums of most layers have one part.
-template <typename S, bool SPREAD, bool PARTS>
+template <typename S, bool PHASE, bool PARTS>
 static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
     correlate_in_order(ordered_correlation t) {
     __shared__ kernel_tap taps[2][S::DEPTH];
@@ -73,18 +76,18 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
         product.from + (size_t)b.shard * (size_t)product.in.channels * (size_t)product.in_plane;
     const thread_place p = place_of_thread<S>();
     block_sums<S> sums;
-    correlation_source<S, SPREAD, false> source(product, from, b.part, b.row, b.column, taps);
+    correlation_source<S, false> source(product, from, b.part, b.row, b.column, taps);
     wait_for_kernels_before();
     __syncthreads();
     begin_sums(t, b, p, sums);
     multiply<S>(source, pieces(PARTS ? t.part : product.terms, S::DEPTH), p, sums);
-    end_sums(t, b, p, true, sums);
+    end_sums<S, PHASE>(t, b, p, true, sums);
     for (int first = t.part; PARTS && first < product.terms; first += t.part) {
         const int left = product.terms - first, terms = left < t.part ? left : t.part;
         clear_sums(sums);
         __syncthreads();
         multiply<S>(source, pieces(terms, S::DEPTH), p, sums);
-        end_sums(t, b, p, false, sums);
+        end_sums<S, PHASE>(t, b, p, false, sums);
     }
 }
 
@@ -92,14 +95,14 @@ static __global__ void __launch_bounds__(S::THREADS, S::RESIDENT)
 
 static const block_size sizes[SHAPE_COUNT] = {SHAPES(SHAPE_SIZE)};
 
-template <typename S, bool SPREAD, bool PARTS>
+template <typename S, bool PHASE, bool PARTS>
 static void launch(launch_stream s, const cut *c, ordered_correlation t) {
     const correlation &p = t.product;
     const int blocks = pieces(p.out.channels, S::ROWS) * pieces(p.columns, S::COLUMNS);
     const dim3 grid((unsigned)blocks, 1, parts_of(c, p));
     if (grid.x == 0 || grid.z == 0) return;
     t.product.tile_step = digits_of(S::DEPTH, p.kernel);
-    LAUNCH((correlate_in_order<S, SPREAD, PARTS>), grid, dim3(S::THREADS), s, t);
+    LAUNCH((correlate_in_order<S, PHASE, PARTS>), grid, dim3(S::THREADS), s, t);
 }
 
 static int picked_shape(const cut *c, const correlation &t, int shapes) {
@@ -110,12 +113,12 @@ static int picked_shape(const cut *c, const correlation &t, int shapes) {
     return which <= BLOCK_32x16 && blocks <= fill ? SHAPE_COUNT + which : which;
 }
 
-template <bool SPREAD, bool PARTS>
+template <bool PHASE, bool PARTS>
 static void launch_picked(launch_stream s, const cut *c, const ordered_correlation &t) {
     switch (picked_shape(c, t.product, PARTS ? (int)PART_SHAPES : (int)SHAPE_COUNT)) {
-#define PARTS_CASE(name, parts)                       \
-    case BLOCK_##name:                                \
-        launch<block_##name, SPREAD, parts>(s, c, t); \
+#define PARTS_CASE(name, parts)                      \
+    case BLOCK_##name:                               \
+        launch<block_##name, PHASE, parts>(s, c, t); \
         break;
 #define SHAPE_CASE(name, ...) PARTS_CASE(name, (PARTS && (int)BLOCK_##name < (int)PART_SHAPES))
 #define FEW_CASE(name, ...)   PARTS_CASE(name, PARTS)
@@ -126,7 +129,7 @@ static void launch_picked(launch_stream s, const cut *c, const ordered_correlati
 
 void cuda_exact_correlate(launch_stream s, const cut *c, const ordered_correlation *t) {
     const correlation &p = t->product;
-    if (p.spread_y > 1 || p.spread_x > 1)
+    if (t->phase.width > 0)
         launch_picked<true, false>(s, c, *t);
     else if (t->part < p.terms)
         launch_picked<false, true>(s, c, *t);

@@ -2,8 +2,7 @@
 // exact_correlation.cuh - correlations whose sums have the order of the CPU's engine: what
 // convolutions, linear layers and the products of Winograd's algorithm are made of.
 //
-// The terms of a padded border, and those between the elements of a strided gradient, are zeros
-// here, which change no sum.
+// The terms of a padded border are zeros here, which change no sum.
 #ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CORRELATION_CUH
 #define LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_CORRELATION_CUH
 
@@ -15,9 +14,10 @@ typedef struct ordered_correlation {
     int part;
     const float *bias; // NULL: none
     float *to;
+    // The positions in `to`, if they are not all of them: then there is one part. width 0: all.
+    output_phase phase;
 } ordered_correlation;
 
-// With `spread` there is one part.
 void cuda_exact_correlate(launch_stream s, const cut *c, const ordered_correlation *t);
 
 #endif

@@ -31,7 +31,7 @@ static __device__ __forceinline__ two_floats centred_sums(const cut &c, shape si
 // pass takes the differences from 0, which are the values themselves.
 static __device__ __forceinline__ void write_moments(const cut &c, const norm_task &t,
                                                      const plane_place &p, bool leads) {
-    __shared__ float centres[PLANE_THREADS / GROUP];
+    __shared__ float centres[PLANE_THREADS_MOST / GROUP];
     const size_t plane = (size_t)t.size.height * (size_t)t.size.width * (size_t)c.lanes;
     const size_t number = (size_t)p.shard * (size_t)t.size.channels + (size_t)p.channel;
     const float *z = t.z + number * plane + p.sample;
@@ -47,24 +47,47 @@ static __device__ __forceinline__ void write_moments(const cut &c, const norm_ta
         two_sums{(double)centre + rest, m2 < 0 ? 0 : m2}; // a NaN stays one
 }
 
-// Returns whether the thread has the sums of a channel.
-static __device__ __forceinline__ bool leads_channel(const plane_place &p, int channels) {
-    return threadIdx.x == 0 && threadIdx.y == 0 && p.channel < channels;
+// Groups of a block: with few rows it has several, which saves waiting for the other blocks.
+static inline unsigned groups_together(const cut *c, dim3 block) {
+    unsigned together = 1;
+    if (block.y > 4) return together;
+    while (together < groups_of(c->lanes) && together * block.y * GROUP < PLANE_THREADS_MOST)
+        together *= 2;
+    return together;
 }
 
-static __global__ void __launch_bounds__(PLANE_THREADS) moments_in_order(cut c, norm_task t) {
+// The block for planes of so many rows.
+static inline dim3 norm_block(const cut *c, int height, unsigned *together) {
+    dim3 block = plane_block(height);
+    *together = groups_together(c, block);
+    if (block.z < *together) block.z = *together;
+    return block;
+}
+
+// Returns whether the thread has the sums of a channel and group.
+static __device__ __forceinline__ bool leads_group(const plane_place &p, int channels) {
+    return threadIdx.x == 0 && threadIdx.y == 0 && p.channel < channels && p.samples > 0;
+}
+
+// And of a channel, after all groups.
+static __device__ __forceinline__ bool leads_channel(const plane_place &p, int channels) {
+    return threadIdx.x == 0 && threadIdx.y == 0 && p.channel < channels && p.group == p.first_group;
+}
+
+static __global__ void __launch_bounds__(PLANE_THREADS_MOST)
+    moments_in_order(cut c, unsigned together, norm_task t) {
     wait_for_kernels_before();
-    const plane_place p = place_in_plane(c, t.size.channels);
-    const bool leads = leads_channel(p, t.size.channels);
+    const plane_place p = place_in_plane(c, t.size.channels, together);
     const int samples = c.count[p.shard];
-    if (p.samples > 0) write_moments(c, t, p, leads);
-    if (!is_last_group(c, p, t.counters) || !leads) return;
-    const auto of_group = [&](unsigned g) {
+    const unsigned groups = groups_of(samples);
+    if (p.first_group < groups) write_moments(c, t, p, leads_group(p, t.size.channels));
+    if (!is_last_group(c, p, together, t.counters)) return;
+    const moments all = tree_sum_by_team<moments>(groups, [&](unsigned g) {
+        if (p.channel >= t.size.channels) return moments{1, 0, 0};
         const two_sums of = numbers_written(t.parts, c, t.size.channels, p, g);
         return moments{samples_of_group(samples, g) * positions(t.size), of.a, of.b};
-    };
-    set_moments(t, p.shard, p.channel,
-                samples > 0 ? tree_sum<moments>(groups_of(samples), of_group) : moments{0, 0, 0});
+    });
+    if (leads_channel(p, t.size.channels)) set_moments(t, p.shard, p.channel, all);
 }
 
 // ---- Sums of the gradients of a group ----
@@ -154,25 +177,25 @@ static __device__ __forceinline__ channel_sums add(const channel_sums &x, const 
     return channel_sums{add(x.factors, y.factors), x.dt + y.dt, x.of_xhat + y.of_xhat};
 }
 
-static __global__ void __launch_bounds__(PLANE_THREADS)
-    gradient_in_order(cut c, cuda_epilogue_task t) {
+static __global__ void __launch_bounds__(PLANE_THREADS_MOST)
+    gradient_in_order(cut c, unsigned together, cuda_epilogue_task t) {
     wait_for_kernels_before();
-    const plane_place p = place_in_plane(c, t.size.channels);
-    const bool leads = leads_channel(p, t.size.channels);
+    const plane_place p = place_in_plane(c, t.size.channels, together);
     const int samples = c.count[p.shard];
-    if (p.samples > 0) write_gradient(c, t, p, leads);
-    if (!is_last_group(c, p, t.counters) || !leads) return;
-    if (samples == 0) {
-        set_factors(t, p.shard, p.channel, two_sums{0, 0}, 0);
-        return;
-    }
-    const channel_sums sum = tree_sum<channel_sums>(groups_of(samples), [&](unsigned g) {
+    const unsigned groups = groups_of(samples);
+    if (p.first_group < groups) write_gradient(c, t, p, leads_group(p, t.size.channels));
+    if (!is_last_group(c, p, together, t.counters)) return;
+    const channel_sums sum = tree_sum_by_team<channel_sums>(groups, [&](unsigned g) {
+        if (p.channel >= t.size.channels) return channel_sums{};
         const two_sums of = numbers_written(t.parts, c, t.size.channels, p, g);
         return channel_sums{of, (float)of.a, (float)of.b};
     });
-    float *gradients = t.gradients.base + (size_t)p.shard * t.gradients.stride + p.channel;
-    gradients[t.bias_at] = sum.dt;
-    gradients[t.weight_at] = sum.of_xhat;
+    if (!leads_channel(p, t.size.channels)) return;
+    if (samples > 0) {
+        float *gradients = t.gradients.base + (size_t)p.shard * t.gradients.stride + p.channel;
+        gradients[t.bias_at] = sum.dt;
+        gradients[t.weight_at] = sum.of_xhat;
+    }
     set_factors(t, p.shard, p.channel, sum.factors, samples);
 }
 
@@ -183,9 +206,11 @@ parts_room cuda_exact_moments_room(shape size, int lanes, int shards) {
 }
 
 void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t) {
-    const dim3 block = plane_block(t->size.height);
+    unsigned together;
+    const dim3 block = norm_block(c, t->size.height, &together);
     if (c->first >= c->end) return;
-    LAUNCH(moments_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);
+    LAUNCH(moments_in_order, plane_grid(c, t->size.channels, block, together), block, s, *c,
+           together, *t);
 }
 
 parts_room cuda_exact_epilogue_sums_room(const cuda_epilogue_task *t, int lanes, int shards) {
@@ -193,7 +218,9 @@ parts_room cuda_exact_epilogue_sums_room(const cuda_epilogue_task *t, int lanes,
 }
 
 void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const cuda_epilogue_task *t) {
-    const dim3 block = plane_block(t->pool ? t->size.height / 2 : t->size.height);
+    unsigned together;
+    const dim3 block = norm_block(c, t->pool ? t->size.height / 2 : t->size.height, &together);
     if (c->first >= c->end) return;
-    LAUNCH(gradient_in_order, plane_grid(c, t->size.channels, block), block, s, *c, *t);
+    LAUNCH(gradient_in_order, plane_grid(c, t->size.channels, block, together), block, s, *c,
+           together, *t);
 }

@@ -2,27 +2,42 @@
 // Weight and bias gradients of convolutions, in the order of the CPU's engine: one sum per sample
 // over the positions of the output, then over the samples of a group by halves, then over the
 // groups along the tree.
-#include "compute/cuda/kernels/exact/exact.cuh"
+//
+// So there are 16 chains of fused multiply-adds for each weight and group. 16 neighbouring threads,
+// a team, hold those of a tile of weights in registers. Its block reads the factors from shared
+// memory, one *piece* at a time: neighbouring positions of a row. Those of the next pieces are
+// copied meanwhile. The last block of a tile to end adds the groups.
+#include <algorithm>
+#include <climits>
+
+#include "compute/cuda/kernels/async_copy.cuh"
+#include "compute/cuda/kernels/exact/exact_bias.cuh"
 #include "compute/layer_sums.h"
 
-enum {
-    WEIGHT_THREADS = 128,
-    TEAMS = WEIGHT_THREADS / GROUP,
-    SCHEDULERS = 4 * PROCESSORS,
-    LATENCY = 400, // of a load from the second-level cache, in cycles
-    LOAD_COST = 8  // instructions: the load and its index
+// A strip is TAPS neighbouring elements of a kernel row, in a channel of the input: a whole row, or
+// with one of the TAPS an element. A team has OUTPUTS output channels × STRIPS strips. From one
+// position to the next, a strip moves by STEP of the elements that the block keeps.
+template <int Outputs, int Strips, int Taps, int Stride, int Positions> struct tile_shape {
+    static constexpr int OUTPUTS = Outputs, STRIPS = Strips, TAPS = Taps, STEP = Stride;
+    static constexpr int POSITIONS = Positions; // of a piece
+    static constexpr int WEIGHTS = Outputs * Strips * Taps;
+    // An odd number, so that the two strips that a warp reads are in different banks.
+    static constexpr int ELEMENTS = ((Positions - 1) * Stride + Taps) | 1;
 };
 
-// The weights of a thread: Outputs channels × Inputs kernel rows × Taps elements of each. At each
-// position it loads an element of dz for each output, and Stride elements of x for each kernel row:
-// the taps share them. Stride 0: any, with one tap. The loads of Ahead positions are under way
-// together.
-template <int Outputs, int Inputs, int Taps, int Stride, int Ahead> struct tile_shape {
-    static constexpr int OUTPUTS = Outputs, INPUTS = Inputs, TAPS = Taps, AHEAD = Ahead;
-    static constexpr int NEW = Stride > 1 ? Stride : 1; // elements of x for a position
-    static constexpr int WEIGHTS = Outputs * Inputs * Taps;
-    static constexpr int LOADS = Outputs + Inputs * NEW;
-    static constexpr int ELEMENTS = (Ahead - 1) * NEW + Taps; // of x for these
+enum {
+    SCHEDULERS = 4 * PROCESSORS,
+    TEAMS_DOWN = 2, // of a block, for different outputs
+    TEAMS_ACROSS = 4,
+    WEIGHT_THREADS = TEAMS_DOWN * TEAMS_ACROSS * GROUP,
+    PIECES = 3, // in shared memory: the one that is added, and those that are copied
+    FOURS = GROUP / 4
+};
+
+template <typename S> struct alignas(16) piece {
+    static constexpr int ROWS = TEAMS_DOWN * S::OUTPUTS, STRIPS = TEAMS_ACROSS * S::STRIPS;
+    float dz[ROWS][S::POSITIONS][GROUP];
+    float x[STRIPS][S::ELEMENTS][GROUP];
 };
 
 typedef struct exact_weights {
@@ -31,164 +46,220 @@ typedef struct exact_weights {
     int channel_parts; // cuda_conv_task
     int first;         // of these, over all shards
     int kernel_h, kernel_w, stride_y, stride_x, pad_y, pad_x;
-    int columns; // weights of an output channel
+    int taps;            // elements of a strip; 1, or kernel_w
+    int strips, columns; // of an output channel; columns: its weights
+    // The CPU's kernels for 4 samples take four neighbouring positions of them for a vector. So
+    // does a team, and the halves also add these; but not with a stride, when neighbours in the
+    // output are none in the input.
+    bool packed;
+    unsigned tiles; // blocks of weights; those that follow sum biases
     const int *count;
     const float *x, *dz;
     float *sums; // [channel part][group][weights]
+    unsigned *counters;
+    gradient_set gradients;
+    size_t at;
 } exact_weights;
 
-// The positions in a row that a thread sums: every `step`-th from the first on.
-//
-// The CPU's kernels for 4 samples take four neighbouring positions of them for a vector. So a
-// thread has a quarter of the positions, and the halves also add these; but not with a stride, when
-// neighbours in the output are none in the input.
-struct share {
-    int sample; // of the shard
-    int first, step;
+// ---- From global to shared memory ----
+
+// A piece begins with position x of row y.
+struct place {
+    int y, x;
 };
 
-template <typename S>
-static __device__ __forceinline__ share share_of(const exact_weights &t, unsigned group) {
-    const int lane = (int)threadIdx.x % GROUP;
-    if (S::TAPS > 1 || t.lanes > 4) return {(int)(group * GROUP) + lane, 0, 1};
-    if (t.stride_x == 1) return {lane % 4, lane / 4, 4};
-    return {lane % 4, lane < 4 ? 0 : t.out.width, 1};
-}
-
-// A thread's place: its first weights, and where their factors are.
-template <typename S> struct weight_tile {
-    int row, kernel_row; // the first of each; a kernel row is one of (channel, y)
-    int tap;             // 0, if it has them all
-    const float *dz[S::OUTPUTS];
-    const float *x[S::INPUTS]; // the channel
-    int y[S::INPUTS];          // of the kernel row, relative to the output's position in the input
-    float sum[S::WEIGHTS];
+// Four floats of every piece. At a piece they are `from` moved by rows and columns of the plane,
+// and zeros outside of it.
+struct source {
+    const float *from;
+    int y, x; // relative to the piece; y NOWHERE: there are none
 };
+enum { NOWHERE = INT_MIN / 2 };
 
-// Past the last row, the last again: its sum is not written.
-template <typename S>
-static __device__ __forceinline__ void place_tile(const exact_weights &t, size_t shard, int sample,
-                                                  weight_tile<S> &w) {
-    const size_t pixels = (size_t)t.out.height * (size_t)t.out.width * (size_t)t.lanes;
-    const size_t in = (size_t)t.in.height * (size_t)t.in.width * (size_t)t.lanes;
-#pragma unroll
-    for (int i = 0; i < S::OUTPUTS; i++) {
-        const int o = clamped(w.row + i, t.out.channels);
-        w.dz[i] = t.dz + (shard * (size_t)t.out.channels + (size_t)o) * pixels + sample;
-    }
-#pragma unroll
-    for (int i = 0; i < S::INPUTS; i++) {
-        const int n = clamped(w.kernel_row + i, t.in.channels * t.kernel_h);
-        const size_t channel = shard * (size_t)t.in.channels + (size_t)(n / t.kernel_h);
-        w.x[i] = t.x + channel * in + sample;
-        w.y[i] = n % t.kernel_h - t.pad_y;
-    }
+// The lanes and position of four floats, number `four` of an element's.
+static __device__ __forceinline__ int lane_of(const exact_weights &t, unsigned group, int four) {
+    const int lane = t.packed ? 0 : (int)(group * GROUP) + 4 * four;
+    return lane < t.lanes ? lane : NOWHERE;
+}
+static __device__ __forceinline__ int position_of(const exact_weights &t, int element, int four) {
+    return t.packed ? element * FOURS + four : element;
 }
 
-template <typename S> static __device__ __forceinline__ void clear_sums(weight_tile<S> &w) {
-#pragma unroll
-    for (int i = 0; i < S::WEIGHTS; i++) w.sum[i] = 0.0f;
-}
+// The fours that a thread copies, of `Rows` rows of `Elements` elements.
+template <int Rows, int Elements> struct sources {
+    static constexpr int ALL = Rows * Elements * FOURS;
+    static constexpr int OWN = (ALL + WEIGHT_THREADS - 1) / WEIGHT_THREADS;
+    source at[OWN];
 
-// Some positions of a row: the factors of their terms.
-template <typename S> struct row_piece {
-    int y, first;
-    float d[S::AHEAD][S::OUTPUTS], v[S::ELEMENTS][S::INPUTS];
-};
-
-// Returns the column of the input for the piece's element number i.
-template <typename S>
-static __device__ __forceinline__ int input_column(const exact_weights &t, const share &own,
-                                                   const weight_tile<S> &w, const row_piece<S> &p,
-                                                   int i) {
-    const int first = p.first * t.stride_x - t.pad_x;
-    return S::TAPS > 1 ? first + i : first + w.tap + i * own.step * t.stride_x;
-}
-
-// Positions outside load the nearest one inside, for nothing: the compiler would put a load with a
-// condition right before its addition.
-template <typename S>
-static __device__ __forceinline__ void load_piece(const exact_weights &t, const share &own,
-                                                  const weight_tile<S> &w, row_piece<S> &p) {
-    const int y = clamped(p.y, t.out.height);
-    const ptrdiff_t row = (ptrdiff_t)(y * t.out.width) * t.lanes;
+    // row_source(row, element, four, at)
+    template <typename RowSource>
+    __device__ __forceinline__ void find(const RowSource &row_source) {
 #pragma unroll
-    for (int n = 0; n < S::AHEAD; n++) {
-        const unsigned at = (unsigned)(clamped(p.first + n * own.step, t.out.width) * t.lanes);
-#pragma unroll
-        for (int i = 0; i < S::OUTPUTS; i++) p.d[n][i] = w.dz[i][row + at];
-    }
-#pragma unroll
-    for (int k = 0; k < S::INPUTS; k++) {
-        const int iy = clamped(y * t.stride_y + w.y[k], t.in.height);
-        const float *from = w.x[k] + (ptrdiff_t)(iy * t.in.width) * t.lanes;
-#pragma unroll
-        for (int i = 0; i < S::ELEMENTS; i++) {
-            const int x = clamped(input_column(t, own, w, p, i), t.in.width);
-            p.v[i][k] = from[(unsigned)(x * t.lanes)];
+        for (int i = 0; i < OWN; i++) {
+            const int n = (int)thread_of_block() + i * WEIGHT_THREADS;
+            row_source(n / FOURS / Elements, n / FOURS % Elements, n % FOURS, at[i]);
+            compute_early(at[i].from);
         }
     }
+
+    __device__ __forceinline__ void copy(place p, shape plane, int lanes, float *to) const {
+        const ptrdiff_t moved = (ptrdiff_t)(p.y * plane.width + p.x) * lanes;
+#pragma unroll
+        for (int i = 0; i < OWN; i++) {
+            const int n = (int)thread_of_block() + i * WEIGHT_THREADS;
+            const bool exists = (unsigned)(p.y + at[i].y) < (unsigned)plane.height &&
+                                (unsigned)(p.x + at[i].x) < (unsigned)plane.width;
+            if ((i + 1) * WEIGHT_THREADS <= ALL || n < ALL)
+                copy_four(to + 4 * n, at[i].from + (exists ? moved : 0), exists);
+        }
+    }
+};
+
+// ---- A block's tile ----
+
+template <typename S> struct weight_tile {
+    typedef piece<S> own_piece;
+    const exact_weights &t;
+    size_t number;  // of the shard, or of a part of its channels
+    int row, strip; // of the block: the first
+    sources<own_piece::ROWS, S::POSITIONS> dz;
+    sources<own_piece::STRIPS, S::ELEMENTS> x;
+
+    __device__ __forceinline__ weight_tile(const exact_weights &task)
+        : t(task), number((size_t)task.first + blockIdx.z) {
+        const int down = (int)blocks_for((size_t)t.out.channels, own_piece::ROWS);
+        row = (int)blockIdx.x % down * own_piece::ROWS;
+        strip = (int)blockIdx.x / down * own_piece::STRIPS;
+        dz.find([&](int r, int element, int four, source &s) { find_dz(r, element, four, s); });
+        x.find([&](int r, int element, int four, source &s) { find_x(r, element, four, s); });
+    }
+
+    __device__ __forceinline__ void find_dz(int r, int element, int four, source &s) const {
+        const int o = row + r, lane = lane_of(t, blockIdx.y, four);
+        const size_t plane = (size_t)t.out.height * (size_t)t.out.width * (size_t)t.lanes;
+        s.x = position_of(t, element, four);
+        s.y = o < t.out.channels && lane >= 0 ? 0 : NOWHERE;
+        s.from = t.dz;
+        if (s.y == 0)
+            s.from += (number * (size_t)t.out.channels + (size_t)o) * plane + s.x * t.lanes + lane;
+    }
+
+    __device__ __forceinline__ void find_x(int r, int element, int four, source &s) const {
+        const int n = strip + r, lane = lane_of(t, blockIdx.y, four);
+        const int kernel_row = n * t.taps / t.kernel_w, tap = n * t.taps % t.kernel_w;
+        const size_t plane = (size_t)t.in.height * (size_t)t.in.width * (size_t)t.lanes;
+        const size_t channel = number * (size_t)t.in.channels + (size_t)(kernel_row / t.kernel_h);
+        s.x = tap - t.pad_x + position_of(t, element, four) * (S::TAPS > 1 ? 1 : t.stride_x);
+        s.y = kernel_row % t.kernel_h - t.pad_y;
+        s.from = t.x;
+        if (n < t.strips && lane >= 0)
+            s.from +=
+                (ptrdiff_t)(channel * plane) + ((ptrdiff_t)s.y * t.in.width + s.x) * t.lanes + lane;
+        else
+            s.y = NOWHERE;
+    }
+
+    __device__ __forceinline__ void copy(place p, own_piece &to) const {
+        if (p.y < t.out.height) {
+            dz.copy(p, t.out, t.lanes, &to.dz[0][0][0]);
+            x.copy({p.y * t.stride_y, p.x * t.stride_x}, t.in, t.lanes, &to.x[0][0][0]);
+        }
+        end_copies();
+    }
+
+    __device__ __forceinline__ void advance(place &p) const {
+        p.x += S::POSITIONS * (t.packed ? FOURS : 1);
+        if (p.x < t.out.width) return;
+        p.x = 0;
+        p.y++;
+    }
+};
+
+// ---- Adding ----
+
+// A thread's place in its block.
+struct team_place {
+    int lane, down, across;
+};
+
+static __device__ __forceinline__ team_place place_of_team(void) {
+    const int team = (int)thread_of_block() / GROUP;
+    return {(int)threadIdx.x, team / TEAMS_ACROSS, team % TEAMS_ACROSS};
 }
 
+// Returns the first of a team's strips in a block; the others are TEAMS_ACROSS apart, so that a
+// warp reads neighbours.
+template <typename S> static __device__ __forceinline__ int strip_of(const team_place &own, int i) {
+    return own.across + i * TEAMS_ACROSS;
+}
+
+// Adds the terms of a piece whose first position is x.
 template <typename S>
-static __device__ __forceinline__ void add_piece(const exact_weights &t, const share &own,
-                                                 const weight_tile<S> &w, row_piece<S> &p,
+static __device__ __forceinline__ void add_piece(const exact_weights &t, const piece<S> &from,
+                                                 int x, const team_place &own,
                                                  float (&sum)[S::WEIGHTS]) {
+    float v[S::STRIPS][S::TAPS]; // under the strips
+    const int apart = t.packed ? FOURS : 1, last = t.out.width - x;
+    const int shift = t.packed ? own.lane / 4 : 0; // of the thread's position
 #pragma unroll
-    for (int k = 0; k < S::INPUTS; k++) {
-        const int iy = p.y * t.stride_y + w.y[k];
-        const int width = (unsigned)iy < (unsigned)t.in.height ? t.in.width : 0;
+    for (int n = 0; n < S::POSITIONS; n++) {
+        if (n % 4 == 0 && n * apart >= last) break;
+        const bool exists = n * apart + shift < last;
+        float d[S::OUTPUTS];
 #pragma unroll
-        for (int i = 0; i < S::ELEMENTS; i++)
-            if ((unsigned)input_column(t, own, w, p, i) >= (unsigned)width) p.v[i][k] = 0.0f;
-    }
+        for (int o = 0; o < S::OUTPUTS; o++) d[o] = from.dz[own.down * S::OUTPUTS + o][n][own.lane];
 #pragma unroll
-    for (int n = 0; n < S::AHEAD; n++) {
-        const bool exists = p.first + n * own.step < t.out.width;
+        for (int k = 0; k < S::STRIPS; k++) {
+#pragma unroll
+            for (int tap = 0; tap < S::TAPS; tap++)
+                v[k][tap] = n > 0 && tap + S::STEP < S::TAPS
+                                ? v[k][tap + S::STEP]
+                                : from.x[strip_of<S>(own, k)][n * S::STEP + tap][own.lane];
+        }
 #pragma unroll
         for (int i = 0; i < S::WEIGHTS; i++) {
-            const int tap = i % S::TAPS, k = i / S::TAPS % S::INPUTS;
-            const float d = p.d[n][i / (S::TAPS * S::INPUTS)], v = p.v[n * S::NEW + tap][k];
-            sum[i] = exists ? fmaf(d, v, sum[i]) : sum[i];
+            const float term = v[i / S::TAPS % S::STRIPS][i % S::TAPS];
+            sum[i] = exists ? fmaf(d[i / S::TAPS / S::STRIPS], term, sum[i]) : sum[i];
         }
     }
 }
 
-// Each addition waits for the one before it, but loads need not: those of the next piece are under
-// way while a piece is added.
-template <typename S>
-static __device__ __forceinline__ void sum_rows(const exact_weights &t, const share &own, int y,
-                                                int end, const weight_tile<S> &w,
-                                                float (&sum)[S::WEIGHTS]) {
-    row_piece<S> now, next;
-    now.y = y;
-    now.first = own.first;
-    load_piece(t, own, w, now);
-    while (now.y < end) {
-        next.y = now.y;
-        next.first = now.first + S::AHEAD * own.step;
-        if (next.first >= t.out.width) {
-            next.y++;
-            next.first = own.first;
-        }
-        load_piece(t, own, w, next);
-        add_piece(t, own, w, now, sum);
-        now = next;
-    }
-}
-
-// A long sum is cut into parts of some rows, which are added in order.
-template <typename S>
-static __device__ __forceinline__ void sum_positions(const exact_weights &t, const share &own,
-                                                     weight_tile<S> &w) {
-    const int part = long_sum_rows(t.out.height, t.out.width);
-    clear_sums(w);
-    for (int first = 0; first < t.out.height; first += part) {
-        const int end = first + part < t.out.height ? first + part : t.out.height;
-        float sum[S::WEIGHTS] = {};
-        sum_rows(t, own, first, end, w, sum);
+template <typename S> static __device__ __forceinline__ void clear_sums(float (&sums)[S::WEIGHTS]) {
 #pragma unroll
-        for (int i = 0; i < S::WEIGHTS; i++) w.sum[i] = first == 0 ? sum[i] : w.sum[i] + sum[i];
+    for (int i = 0; i < S::WEIGHTS; i++) sums[i] = 0.0f;
+}
+
+// The sums of a team's weights, of one sample. A long sum is cut into parts of some rows, which are
+// added in order.
+template <typename S, bool PARTS>
+static __device__ __forceinline__ void sum_positions(const weight_tile<S> &w, const team_place &own,
+                                                     float (&total)[S::WEIGHTS]) {
+    __shared__ piece<S> pieces[PIECES];
+    const exact_weights &t = w.t;
+    [[maybe_unused]] const int part = long_sum_rows(t.out.height, t.out.width);
+    float sum[S::WEIGHTS];
+    place next = {0, 0}, now = {0, 0};
+#pragma unroll
+    for (int i = 0; i < PIECES - 1; i++) {
+        w.copy(next, pieces[i]);
+        w.advance(next);
+    }
+    clear_sums<S>(total);
+    clear_sums<S>(sum);
+    for (int turn = 0; now.y < t.out.height; turn = turn + 1 < PIECES ? turn + 1 : 0) {
+        [[maybe_unused]] const int y = now.y;
+        wait_for_copies<PIECES - 2>();
+        __syncthreads(); // the piece is here, and all threads have added the one before it
+        w.copy(next, pieces[turn > 0 ? turn - 1 : PIECES - 1]);
+        w.advance(next);
+        add_piece<S>(t, pieces[turn], now.x, own, PARTS ? sum : total);
+        w.advance(now);
+        if constexpr (PARTS) {
+            if (now.y == y || (now.y % part != 0 && now.y < t.out.height)) continue;
+#pragma unroll
+            for (int i = 0; i < S::WEIGHTS; i++) total[i] = y < part ? sum[i] : total[i] + sum[i];
+            clear_sums<S>(sum);
+        }
     }
 }
 
@@ -224,119 +295,147 @@ static __host__ __device__ constexpr int power_of_two_from(int n) {
     return n <= 1 ? 1 : 2 * power_of_two_from((n + 1) / 2);
 }
 
-// All threads of a warp must call it.
+// Writes the sums of a team's weights over the samples of the group.
 template <typename S>
-static __device__ __forceinline__ void write_tile(const exact_weights &t, const weight_tile<S> &w,
-                                                  float *to) {
+static __device__ __forceinline__ void write_tile(const weight_tile<S> &w, const team_place &own,
+                                                  const float (&of_sample)[S::WEIGHTS], float *to) {
     constexpr int N = power_of_two_from(S::WEIGHTS), KEPT = N > GROUP ? N / GROUP : 1;
     constexpr int SAME = N < GROUP ? GROUP / N : 1; // threads with the same sum
     float sums[N] = {};
 #pragma unroll
-    for (int i = 0; i < S::WEIGHTS; i++) sums[i] = w.sum[i];
+    for (int i = 0; i < S::WEIGHTS; i++) sums[i] = of_sample[i];
     const int first = add_lanes(sums);
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
-        const int own = first + i, tap = w.tap + own % S::TAPS;
-        const int kernel_row = w.kernel_row + own / S::TAPS % S::INPUTS;
-        const int row = w.row + own / (S::TAPS * S::INPUTS);
-        if (threadIdx.x % SAME == 0 && own < S::WEIGHTS && row < t.out.channels &&
-            kernel_row < t.in.channels * t.kernel_h && tap < t.kernel_w)
-            to[(size_t)row * (size_t)t.columns + (size_t)(kernel_row * t.kernel_w + tap)] = sums[i];
+        const int n = first + i, tap = n % S::TAPS;
+        const int strip = w.strip + strip_of<S>(own, n / S::TAPS % S::STRIPS);
+        const int row = w.row + own.down * S::OUTPUTS + n / S::TAPS / S::STRIPS;
+        if (own.lane % SAME == 0 && n < S::WEIGHTS && row < w.t.out.channels &&
+            strip < w.t.strips && tap < w.t.taps)
+            to[(size_t)row * (size_t)w.t.columns + (size_t)(strip * w.t.taps + tap)] = sums[i];
     }
 }
 
-// A tile has all taps of its kernel rows, or one.
+// Adds the groups of the tile's weights.
 template <typename S>
-static __host__ __device__ __forceinline__ unsigned taps_across(int kernel_w) {
-    return S::TAPS > 1 ? 1 : (unsigned)kernel_w;
-}
-template <typename S>
-static __host__ __device__ __forceinline__ unsigned rows_across(shape in, int kernel_h) {
-    return blocks_for((size_t)in.channels * (size_t)kernel_h, S::INPUTS);
-}
-
-// 16 neighbouring threads, a team, sum a tile of weights over one group of samples. blockIdx:
-// tiles, the group, the shard.
-template <typename S>
-static __global__ void __launch_bounds__(WEIGHT_THREADS) sum_weights(exact_weights t) {
-    const size_t shard = (size_t)t.first + blockIdx.z; // or a part of its channels
-    const int *count = t.count + shard / (size_t)t.channel_parts;
-    const unsigned team = blockIdx.x * TEAMS + threadIdx.x / GROUP;
-    const unsigned taps = taps_across<S>(t.kernel_w), rows = rows_across<S>(t.in, t.kernel_h);
-    const share own = share_of<S>(t, blockIdx.y);
-    weight_tile<S> w;
-    w.tap = S::TAPS > 1 ? 0 : (int)(team % taps);
-    w.kernel_row = (int)(team / taps % rows) * S::INPUTS;
-    w.row = (int)(team / taps / rows) * S::OUTPUTS;
-    wait_for_kernels_before();
-    const int samples = *count;
-    if (samples_of_group(samples, blockIdx.y) <= 0) return;
-    place_tile(t, shard, own.sample < samples ? own.sample : 0, w);
-    if (own.sample < samples && w.row < t.out.channels)
-        sum_positions(t, own, w);
-    else
-        clear_sums(w);
+static __device__ __forceinline__ void add_groups_of(const weight_tile<S> &w, unsigned groups) {
+    const exact_weights &t = w.t;
+    const size_t shard = w.number / (size_t)t.channel_parts;
+    const size_t part = w.number % (size_t)t.channel_parts;
     const size_t weights = (size_t)t.out.channels * (size_t)t.columns;
-    write_tile(t, w, t.sums + (shard * groups_of(t.lanes) + blockIdx.y) * weights);
+    const int column = w.strip * t.taps, wide = piece<S>::STRIPS * t.taps;
+    const int columns = column + wide < t.columns ? wide : t.columns - column;
+    const float *from = t.sums + w.number * groups_of(t.lanes) * weights;
+    float *to = t.gradients.base + shard * t.gradients.stride + t.at + part * weights;
+    for (int i = (int)thread_of_block(); i < piece<S>::ROWS * columns; i += WEIGHT_THREADS) {
+        const int row = w.row + i / columns;
+        if (row >= t.out.channels) break;
+        const size_t at = (size_t)row * (size_t)t.columns + (size_t)(column + i % columns);
+        to[at] =
+            tree_sum<float>(groups, [&](unsigned g) { return __ldcg(from + g * weights + at); });
+    }
 }
 
-// ---- Biases ----
-
-// A block takes some channels of a group: see plane_block.
-static __global__ void __launch_bounds__(PLANE_THREADS)
-    sum_biases(cut c, shape size, const float *dz, float *sums) {
-    wait_for_kernels_before();
-    const plane_place p = place_in_plane(c, size.channels);
-    if (p.samples <= 0) return;
-    const size_t row = (size_t)size.width * (size_t)c.lanes;
-    const size_t plane = (size_t)p.shard * (size_t)size.channels + (size_t)p.channel;
-    const float *from = dz + plane * (size_t)size.height * row + p.sample;
-    const two_floats total = sum_of_rows(size.height, p.live, [&](int y) {
-        const float *in = from + (size_t)y * row;
-        return sum_of_row(
-            size.width, [&](int x) { return in[(size_t)x * (size_t)c.lanes]; },
-            [](float v, bool exists, two_floats &sum) { sum.a += exists ? v : 0.0f; });
-    });
-    const float sum = sum_by_halves(total.a, cpu_lanes(c.lanes));
-    if (threadIdx.x > 0 || threadIdx.y > 0 || p.channel >= size.channels) return;
-    const size_t group = (size_t)p.shard * groups_of(c.lanes) + p.group;
-    sums[group * (size_t)size.channels + (size_t)p.channel] = sum;
-}
-
-// ---- Over the groups ----
-
-// gradients[shard][at + part · n + i] = the sum of sums[shard][part][group][i]
+// blockIdx: tiles, then channels of biases; the group; the shard.
+template <typename S, bool PARTS>
 static __global__ void __launch_bounds__(WEIGHT_THREADS)
-    sum_groups(cut c, int parts, size_t n, const float *sums, gradient_set gradients, size_t at) {
+    sum_weights(exact_weights t, bias_sums biases) {
+    if (blockIdx.x >= t.tiles) {
+        sum_biases_of_block(biases, blockIdx.x - t.tiles);
+        return;
+    }
+    const team_place own = place_of_team();
+    const weight_tile<S> w(t);
+    const size_t shard = w.number / (size_t)t.channel_parts;
+    wait_for_kernels_before();
+    const int samples = t.count[shard];
+    if (samples_of_group(samples, blockIdx.y) <= 0) return;
+    const size_t weights = (size_t)t.out.channels * (size_t)t.columns;
+    float sums[S::WEIGHTS];
+    sum_positions<S, PARTS>(w, own, sums);
+    write_tile<S>(w, own, sums, t.sums + (w.number * groups_of(t.lanes) + blockIdx.y) * weights);
+    const unsigned groups = groups_of(samples);
+    if (is_last_block(t.counters + (size_t)blockIdx.z * t.tiles + blockIdx.x, groups))
+        add_groups_of<S>(w, groups);
+}
+
+// ---- Of convolutions by Winograd's algorithm, whose sums exact_winograd_weight.cu makes ----
+
+static __global__ void __launch_bounds__(WEIGHT_THREADS) sum_biases(bias_sums t) {
+    sum_biases_of_block(t, blockIdx.x);
+}
+
+// gradients[shard][at + i] = the sum of sums[shard][group][i]
+static __global__ void __launch_bounds__(WEIGHT_THREADS)
+    sum_groups(cut c, size_t n, const float *sums, gradient_set gradients, size_t at) {
     const size_t i = (size_t)blockIdx.x * WEIGHT_THREADS + threadIdx.x;
-    const size_t number = (size_t)c.first * (size_t)parts + blockIdx.z;
-    const size_t shard = number / (size_t)parts, part = number % (size_t)parts;
-    const float *from = sums + number * groups_of(c.lanes) * n + i;
+    const size_t shard = (size_t)shard_of_block(c);
+    const float *from = sums + shard * groups_of(c.lanes) * n + i;
     wait_for_kernels_before();
     const unsigned groups = groups_of(c.count[shard]);
     if (i >= n || groups == 0) return;
-    gradients.base[shard * gradients.stride + at + part * n + i] =
+    gradients.base[shard * gradients.stride + at + i] =
         tree_sum<float>(groups, [&](unsigned g) { return from[g * n]; });
 }
 
 // ---- Launching ----
 
+static size_t columns_of(const cuda_conv_task *t) {
+    return (size_t)(t->in.channels * t->kernel_h * t->kernel_w);
+}
+
 static size_t weights_of(const cuda_conv_task *t) {
-    return (size_t)t->out.channels * (size_t)(t->in.channels * t->kernel_h * t->kernel_w);
+    return (size_t)t->out.channels * columns_of(t);
+}
+
+static unsigned parts_of(const cut *c, const cuda_conv_task *t) {
+    return (unsigned)((c->end - c->first) * t->channel_parts);
+}
+
+// The sums of weights, then those of biases.
+static size_t weight_sums_of(const cuda_conv_task *t, int lanes, int shards) {
+    return (size_t)(shards * t->channel_parts) * groups_of(lanes) * weights_of(t);
 }
 
 static size_t sums_of(const cuda_conv_task *t, int lanes, int shards) {
     const size_t groups = (size_t)(shards * t->channel_parts) * groups_of(lanes);
-    const size_t floats = groups * ((t->linear ? 0 : weights_of(t)) + (size_t)t->out.channels);
+    const size_t floats = weight_sums_of(t, lanes, shards) + groups * (size_t)t->out.channels;
     return (floats + 3) / 4 * 4; // for float4 after them
 }
 
 size_t cuda_exact_workspace(const cuda_conv_task *t, int lanes, int shards) {
+    if (t->linear) return 0;
     const size_t sums = sums_of(t, lanes, shards);
     return sums + (t->winograd ? cuda_exact_winograd_workspace(t, lanes, shards) : 0);
 }
 
-static exact_weights weights_task(const cut *c, const cuda_conv_task *t) {
+// One for each tile of the smallest shape, and for each bias.
+size_t cuda_exact_counters(const cuda_conv_task *t, int lanes, int shards) {
+    (void)lanes;
+    const unsigned down = blocks_for((size_t)t->out.channels, TEAMS_DOWN);
+    const unsigned across = blocks_for(columns_of(t), TEAMS_ACROSS);
+    if (t->linear) return 0;
+    return (size_t)(shards * t->channel_parts) *
+           ((t->winograd ? 0 : (size_t)down * across) + (size_t)t->out.channels);
+}
+
+static bias_sums biases_of(const cut *c, const cuda_conv_task *t, dim3 block) {
+    bias_sums b = {};
+    b.size = t->out;
+    b.lanes = c->lanes;
+    b.channel_parts = t->channel_parts;
+    b.first = c->first * t->channel_parts;
+    b.blocks = t->bias ? blocks_for((size_t)t->out.channels, block.z) : 0;
+    b.count = c->count;
+    b.dz = t->z;
+    b.sums = t->workspace + weight_sums_of(t, c->lanes, c->end);
+    b.counters = t->counters;
+    b.gradients = t->gradients;
+    b.at = t->bias_at;
+    return b;
+}
+
+static exact_weights weights_task(const cut *c, const cuda_conv_task *t, bool rows) {
     exact_weights w = {};
     w.in = t->in;
     w.out = t->out;
@@ -349,91 +448,106 @@ static exact_weights weights_task(const cut *c, const cuda_conv_task *t) {
     w.stride_x = t->stride_x;
     w.pad_y = t->pad_y;
     w.pad_x = t->pad_x;
-    w.columns = t->in.channels * t->kernel_h * t->kernel_w;
+    w.columns = (int)columns_of(t);
+    w.taps = rows ? t->kernel_w : 1;
+    w.strips = w.columns / w.taps;
+    w.packed = c->lanes <= 4 && t->stride_x == 1;
     w.count = c->count;
     w.x = t->x;
     w.dz = t->z;
     w.sums = t->workspace;
+    w.counters = t->counters;
+    w.gradients = t->gradients;
+    w.at = t->weight_at;
     return w;
 }
 
-template <typename S> static size_t teams_of(const cuda_conv_task *t) {
-    return (size_t)blocks_for((size_t)t->out.channels, S::OUTPUTS) *
-           (size_t)rows_across<S>(t->in, t->kernel_h) * (size_t)taps_across<S>(t->kernel_w);
+template <typename S> static unsigned tiles_of(const exact_weights &w) {
+    return blocks_for((size_t)w.out.channels, piece<S>::ROWS) *
+           blocks_for((size_t)w.strips, piece<S>::STRIPS);
 }
 
-static size_t groups_in(const cut *c, const cuda_conv_task *t) {
-    return (size_t)groups_of(c->lanes) * (size_t)((c->end - c->first) * t->channel_parts);
+template <typename S, bool PARTS>
+static void launch(launch_stream s, const cut *c, const cuda_conv_task *t) {
+    const dim3 block = plane_block(t->out.height, WEIGHT_THREADS);
+    exact_weights w = weights_task(c, t, S::TAPS > 1);
+    bias_sums b = biases_of(c, t, block);
+    w.tiles = tiles_of<S>(w);
+    b.counters += (size_t)w.tiles * parts_of(c, t);
+    const dim3 grid(w.tiles + b.blocks, groups_of(c->lanes), parts_of(c, t));
+    LAUNCH((sum_weights<S, PARTS>), grid, block, s, w, b);
 }
 
-template <typename S> static void launch(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    const dim3 grid(blocks_for(teams_of<S>(t), TEAMS), groups_of(c->lanes),
-                    (unsigned)((c->end - c->first) * t->channel_parts));
-    LAUNCH(sum_weights<S>, grid, WEIGHT_THREADS, s, weights_task(c, t));
+// What a row costs, in cycles: the instructions of all warps that share a scheduler, the reads from
+// shared memory of all that share a multiprocessor, or the latency of copies; whichever is most.
+template <typename S> static size_t row_cost(const cut *c, const cuda_conv_task *t) {
+    enum {
+        COPY_COST = 10,
+        PIECE_COST = 40,
+        PIECE_LATENCY = 300,
+        READS = S::OUTPUTS + S::STRIPS * S::STEP
+    };
+    typedef piece<S> own;
+    const exact_weights w = weights_task(c, t, S::TAPS > 1);
+    const size_t copies =
+        sources<own::ROWS, S::POSITIONS>::OWN + sources<own::STRIPS, S::ELEMENTS>::OWN;
+    const size_t positions =
+        w.packed ? blocks_for((size_t)w.out.width, FOURS) : (size_t)w.out.width;
+    const size_t in_row = blocks_for(positions, S::POSITIONS);
+    const size_t warps =
+        (size_t)tiles_of<S>(w) * groups_of(c->lanes) * parts_of(c, t) * WEIGHT_THREADS / WARP;
+    const size_t instructions =
+        positions * (READS + S::WEIGHTS) + in_row * (COPY_COST * copies + PIECE_COST);
+    const size_t busy = (warps + SCHEDULERS - 1) / SCHEDULERS * instructions;
+    const size_t reading = positions * READS * ((warps + PROCESSORS - 1) / PROCESSORS);
+    const size_t waiting = in_row * PIECE_LATENCY;
+    return std::max(std::max(busy, reading), waiting);
 }
 
-// What a position costs, in cycles: the instructions of all warps that share a scheduler, or the
-// latency of loads, whichever is more.
-template <typename S> static size_t position_cost(const cut *c, const cuda_conv_task *t) {
-    const size_t issue = (size_t)(LOAD_COST * S::LOADS + S::WEIGHTS);
-    const size_t warps = teams_of<S>(t) * groups_in(c, t) * GROUP / WARP;
-    const size_t busy = (warps + SCHEDULERS - 1) / SCHEDULERS * issue;
-    const size_t waiting = issue + (size_t)(LATENCY / S::AHEAD);
-    return busy > waiting ? busy : waiting;
+// Launches the cheapest of some shapes, of which the first one is also for long sums: their parts
+// take registers.
+template <typename Long, typename... Others>
+static void launch_cheapest(launch_stream s, const cut *c, const cuda_conv_task *t) {
+    typedef void (*launcher)(launch_stream, const cut *, const cuda_conv_task *);
+    if (is_long_sum(t->out.height, t->out.width)) return launch<Long, true>(s, c, t);
+    const launcher all[] = {launch<Long, false>, launch<Others, false>...};
+    const size_t costs[] = {row_cost<Long>(c, t), row_cost<Others>(c, t)...};
+    all[std::min_element(costs, costs + 1 + sizeof...(Others)) - costs](s, c, t);
 }
 
-template <typename One, typename Many>
-static void launch_cheaper(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    if (position_cost<One>(c, t) < position_cost<Many>(c, t))
-        launch<One>(s, c, t);
-    else
-        launch<Many>(s, c, t);
-}
-
-// Lanes of up to 4 samples share the positions of a row (share_of), and no elements of x.
 static void launch_direct(launch_stream s, const cut *c, const cuda_conv_task *t) {
     const int stride = c->lanes > 4 && t->kernel_w > 1 ? t->stride_x : 0;
-    const bool wide = t->out.width > 16;
-    if (t->kernel_w <= 3 && stride == 1 && wide)
-        launch_cheaper<tile_shape<1, 1, 3, 1, 32>, tile_shape<4, 1, 3, 1, 8>>(s, c, t);
-    else if (t->kernel_w <= 3 && stride == 1)
-        launch_cheaper<tile_shape<1, 1, 3, 1, 16>, tile_shape<4, 1, 3, 1, 8>>(s, c, t);
-    else if (t->kernel_w <= 5 && stride == 1 && wide)
-        launch_cheaper<tile_shape<1, 1, 5, 1, 32>, tile_shape<4, 1, 5, 1, 8>>(s, c, t);
+    if (t->kernel_w <= 3 && stride == 1)
+        launch_cheapest<tile_shape<4, 1, 3, 1, 16>, tile_shape<1, 1, 3, 1, 16>,
+                        tile_shape<1, 1, 3, 1, 32>>(s, c, t);
     else if (t->kernel_w <= 5 && stride == 1)
-        launch_cheaper<tile_shape<1, 1, 5, 1, 16>, tile_shape<4, 1, 5, 1, 8>>(s, c, t);
+        launch_cheapest<tile_shape<4, 1, 5, 1, 8>, tile_shape<2, 1, 5, 1, 16>,
+                        tile_shape<1, 1, 5, 1, 16>, tile_shape<1, 1, 5, 1, 32>>(s, c, t);
     else if (t->kernel_w <= 3 && stride == 2)
-        launch_cheaper<tile_shape<1, 1, 3, 2, 8>, tile_shape<4, 1, 3, 2, 4>>(s, c, t);
+        launch_cheapest<tile_shape<4, 2, 3, 2, 8>, tile_shape<8, 4, 3, 2, 4>,
+                        tile_shape<1, 1, 3, 2, 16>>(s, c, t);
     else
-        launch_cheaper<tile_shape<1, 1, 1, 0, 16>, tile_shape<4, 4, 1, 0, 4>>(s, c, t);
+        launch_cheapest<tile_shape<4, 4, 1, 1, 8>, tile_shape<8, 8, 1, 1, 4>,
+                        tile_shape<1, 1, 1, 1, 16>>(s, c, t);
 }
 
-static void add_groups(launch_stream s, const cut *c, const cuda_conv_task *t, int parts, size_t n,
-                       size_t at) {
-    const dim3 grid(blocks_for(n, WEIGHT_THREADS), 1, (unsigned)((c->end - c->first) * parts));
-    LAUNCH(sum_groups, grid, WEIGHT_THREADS, s, *c, parts, n, t->workspace, t->gradients, at);
-}
-
-static void launch_weights(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    if (t->winograd)
-        cuda_exact_winograd_weight(s, c, t, t->workspace,
-                                   t->workspace + sums_of(t, c->lanes, c->end));
-    else
-        launch_direct(s, c, t);
-    add_groups(s, c, t, t->channel_parts, weights_of(t), t->weight_at);
+static void launch_winograd(launch_stream s, const cut *c, const cuda_conv_task *t) {
+    const dim3 block = plane_block(t->out.height, WEIGHT_THREADS);
+    const bias_sums b = biases_of(c, t, block);
+    const size_t n = weights_of(t);
+    cuda_exact_winograd_weight(s, c, t, t->workspace, t->workspace + sums_of(t, c->lanes, c->end));
+    LAUNCH(sum_groups, dim3(blocks_for(n, WEIGHT_THREADS), 1, parts_of(c, t)), WEIGHT_THREADS, s,
+           *c, n, t->workspace, t->gradients, t->weight_at);
+    if (b.blocks == 0) return;
+    LAUNCH(sum_biases, dim3(b.blocks, groups_of(c->lanes), parts_of(c, t)), block, s, b);
 }
 
 void cuda_exact_weight(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    const size_t shards = (size_t)(c->end - c->first);
-    if (shards == 0) return;
+    if (c->end == c->first) return;
     if (t->linear)
         cuda_exact_linear_weight(s, c, t);
+    else if (t->winograd)
+        launch_winograd(s, c, t);
     else
-        launch_weights(s, c, t);
-    if (!t->bias) return;
-    shape out = t->out;
-    out.channels *= t->channel_parts;
-    const dim3 block = plane_block(out.height);
-    LAUNCH(sum_biases, plane_grid(c, out.channels, block), block, s, *c, out, t->z, t->workspace);
-    add_groups(s, c, t, 1, (size_t)out.channels, t->bias_at);
+        launch_direct(s, c, t);
 }

@@ -102,7 +102,7 @@ static void multiply_points(launch_stream s, const point_products *t) {
     c.x = t->patches;
     c.weight = t->filters;
     const correlation r = forward_of(lanes, 0, &c);
-    const ordered_correlation o = {r, r.terms, NULL, t->to};
+    const ordered_correlation o = {r, r.terms, NULL, t->to, {}};
     cuda_exact_correlate(s, &one, &o);
 }
 

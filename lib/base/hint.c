@@ -155,6 +155,8 @@ static const row same[] = {
     {"warmup warmupsteps numwarmupsteps nwarmup warmupratio warmupt", "warmup_epochs",
      "It is a number of epochs"},
     {"annealstrategy", "anneal", NULL},
+    {"freeze* unfreeze* frozen requiresgrad", "frozen_epochs",
+     "It is a number of epochs; 'trained_epochs: 0' freezes for good"},
     {"totaliters startfactor endfactor lrlambda", "points", "They are pairs [epoch, factor]"},
     {"divfactorfinal", "final_div_factor", NULL},
     // Augmentations and initial values

@@ -167,7 +167,7 @@ typedef struct update_rule {
     optimizer_kind kind;
     float lr, weight_decay; // of group 0
     float hyper[HYPERPARAMETERS];
-    uint64_t step; // global step, from 0: Adam's bias correction, in all groups
+    uint64_t step; // global step, from 0: Adam's bias correction
     // The other groups: groups[g - 1] is group g; PARAMETER_GROUPS - 1 of them. Only read if the
     // engine's parameters are in groups.
     const parameter_group *groups;
@@ -197,7 +197,8 @@ static inline update_numbers update_numbers_of(const update_rule *r, int samples
     return n;
 }
 
-// Returns the rule of one group: its rate and decay take the place of those of group 0.
+// Returns the rule of one group: its rate and decay take the place of those of group 0, and its
+// steps are counted from its first one.
 static inline update_rule parameter_group_rule(const update_rule *rule, int number, bool *frozen) {
     update_rule own = *rule;
     *frozen = false;
@@ -205,6 +206,7 @@ static inline update_rule parameter_group_rule(const update_rule *rule, int numb
     const parameter_group *g = &rule->groups[number - 1];
     own.lr = g->lr;
     own.weight_decay = g->weight_decay;
+    own.step = rule->step > g->first_step ? rule->step - g->first_step : 0;
     *frozen = g->frozen;
     return own;
 }

@@ -8,6 +8,7 @@
 #define LOCKSTEP_COMPUTE_OPTIMIZER_KINDS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/host_device.h"
 
@@ -74,7 +75,8 @@ enum { PARAMETER_GROUPS = 32 }; // at most, with group 0
 
 typedef struct parameter_group {
     float lr, weight_decay;
-    bool frozen; // parameters and their state stay as they are, without decay
+    uint64_t first_step; // in which they are trained: Adam's bias correction counts from it
+    bool frozen;         // parameters and their state stay as they are, without decay
 } parameter_group;
 
 // The numbers of an update, for every parameter of a group: what a kernel computes with.

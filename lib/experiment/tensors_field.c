@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads the settings of tensors: {PATTERN: {init, lr_factor, weight_decay, trained_epochs}}. In the
-// resolved experiment they are a list, because the order of the patterns counts, and mappings have
-// none. A list is read as well.
+// Reads the settings of tensors: {PATTERN: {init, lr_factor, weight_decay, trained_epochs,
+// frozen_epochs}}. In the resolved experiment they are a list, because the order of the patterns
+// counts, and mappings have none. A list is read as well.
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,13 +75,23 @@ static status read_number(const yaml_node *node, const char *key, bool above, do
                       above ? "above" : "of at least", node->text);
 }
 
+static status read_epochs(const yaml_node *node, const char *key, int *epochs, yaml_node *out,
+                          error *err) {
+    int64_t count;
+    status rc = yaml_integer(node, key, 0, MAX_EPOCHS, &count, err);
+    if (rc != STATUS_OK) return rc;
+    *epochs = (int)count;
+    yaml_put(out, key, yaml_new_integer(count));
+    return rc;
+}
+
 // Reads the settings of a pattern, in `s`, and writes those that are given to `out`.
 static status read_settings(const entry *e, tensor_settings *s, yaml_node *out, error *err) {
-    static const char *const keys[] = {"init", "lr_factor", "weight_decay", "trained_epochs"};
+    static const char *const keys[] = {"init", "lr_factor", "weight_decay", "trained_epochs",
+                                       "frozen_epochs"};
     const yaml_node *init = yaml_find(e->node, "init"), *rate = yaml_find(e->node, "lr_factor");
     const yaml_node *decay = yaml_find(e->node, "weight_decay");
-    const yaml_node *epochs = yaml_find(e->node, "trained_epochs");
-    int64_t count;
+    const yaml_node *end = yaml_find(e->node, keys[3]), *first = yaml_find(e->node, keys[4]);
     status rc;
     TRY(yaml_check_keys(e->node, keys, COUNT(keys), err));
     if (e->node->count == 0)
@@ -98,11 +108,8 @@ static status read_settings(const entry *e, tensor_settings *s, yaml_node *out, 
         TRY(read_number(decay, keys[2], false, &s->weight_decay, err));
         yaml_put(out, keys[2], yaml_new_number(s->weight_decay));
     }
-    if (epochs) {
-        TRY(yaml_integer(epochs, keys[3], 0, MAX_EPOCHS, &count, err));
-        s->trained_epochs = (int)count;
-        yaml_put(out, keys[3], yaml_new_integer(count));
-    }
+    if (end) TRY(read_epochs(end, keys[3], &s->trained_epochs, out, err));
+    if (first) TRY(read_epochs(first, keys[4], &s->frozen_epochs, out, err));
 out:
     return rc;
 }
@@ -111,7 +118,8 @@ out:
 static status apply(experiment *e, const entry *one, const tensor_settings *given, error *err) {
     const bool init = yaml_find(one->node, "init"), rate = yaml_find(one->node, "lr_factor");
     const bool decay = yaml_find(one->node, "weight_decay");
-    const bool epochs = yaml_find(one->node, "trained_epochs");
+    const bool end = yaml_find(one->node, "trained_epochs");
+    const bool first = yaml_find(one->node, "frozen_epochs");
     bool any = false;
     for (int i = 0; i < e->model.tensor_count; i++) {
         const model_tensor *t = &e->model.tensors[i];
@@ -122,7 +130,8 @@ static status apply(experiment *e, const entry *one, const tensor_settings *give
         if (rate) s->lr_factor = given->lr_factor;
         if (decay) s->weight_decay = given->weight_decay;
         s->has_weight_decay |= decay;
-        if (epochs) s->trained_epochs = given->trained_epochs;
+        if (end) s->trained_epochs = given->trained_epochs;
+        if (first) s->frozen_epochs = given->frozen_epochs;
     }
     return any ? STATUS_OK : matches_none(&e->model, one, err);
 }

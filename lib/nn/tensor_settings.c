@@ -22,7 +22,7 @@ void tensor_settings_init(const model *m, const tensor_settings *settings, uint6
 static bool are_updated_alike(const tensor_settings *a, const tensor_settings *b) {
     if (a->trained_epochs != b->trained_epochs) return false;
     if (a->trained_epochs == 0) return true;
-    return !(a->lr_factor < b->lr_factor) && !(a->lr_factor > b->lr_factor) &&
+    return a->frozen_epochs == b->frozen_epochs && !(a->lr_factor < b->lr_factor) && !(a->lr_factor > b->lr_factor) &&
            a->has_weight_decay == b->has_weight_decay && !(a->weight_decay < b->weight_decay) &&
            !(a->weight_decay > b->weight_decay);
 }
@@ -63,14 +63,17 @@ void parameter_groups_release(parameter_groups *groups) {
 }
 
 void parameter_groups_rule(const parameter_groups *groups, double lr, double weight_decay,
-                           uint64_t epoch, parameter_group *rule) {
+                           uint64_t step, uint64_t steps_per_epoch, parameter_group *rule) {
+    const uint64_t epoch = step / steps_per_epoch;
     for (int g = 1; g < groups->count; g++) {
         const tensor_settings *s = &groups->settings[g];
-        const int epochs = s->trained_epochs;
+        const uint64_t first = (uint64_t)s->frozen_epochs;
+        const int end = s->trained_epochs;
         rule[g - 1] = (parameter_group){
             .lr = (float)(lr * s->lr_factor),
             .weight_decay = (float)(s->has_weight_decay ? s->weight_decay : weight_decay),
-            .frozen = epochs != TRAINED_ALWAYS && epoch >= (uint64_t)epochs};
+            .first_step = first * steps_per_epoch,
+            .frozen = epoch < first || (end != TRAINED_ALWAYS && epoch >= (uint64_t)end)};
     }
 }
 

@@ -19,7 +19,8 @@ typedef struct tensor_settings {
     double lr_factor;      // × the scheduled rate
     bool has_weight_decay; // else that of the optimizer
     double weight_decay;
-    int trained_epochs; // from this epoch on (counted from 0) the tensor is constant
+    // The tensor is constant before and from these epochs on, counted from 0.
+    int frozen_epochs, trained_epochs;
 } tensor_settings;
 
 // Returns the settings of a tensor for which nothing is set.
@@ -44,10 +45,10 @@ status parameter_groups_make(parameter_groups *groups, const model *m,
                              const tensor_settings *settings, error *err) MUST_CHECK;
 void parameter_groups_release(parameter_groups *groups);
 
-// Writes the groups of an update_rule (compute/backend.h) in an epoch, from 0, at the scheduled
-// rate `lr`: PARAMETER_GROUPS - 1 of them.
+// Writes the groups of an update_rule (compute/backend.h) in a step, from 0, at the scheduled rate
+// `lr`: PARAMETER_GROUPS - 1 of them.
 void parameter_groups_rule(const parameter_groups *groups, double lr, double weight_decay,
-                           uint64_t epoch, parameter_group *rule);
+                           uint64_t step, uint64_t steps_per_epoch, parameter_group *rule);
 // Returns the groups that are frozen by that: those of a batch (compute/backend.h).
 uint32_t parameter_groups_frozen(const parameter_groups *groups, const parameter_group *rule);
 

@@ -27,7 +27,7 @@ status print_plan_of(const experiment *e, const devices *d, error *err) {
     status rc = devices_backend(d, 0)->units(p, &o, &units, err);
     if (rc != STATUS_OK) return rc;
     text_init(&lines);
-    parameter_groups_rule(&e->parameter_groups, 0, 0, 0, rule);
+    parameter_groups_rule(&e->parameter_groups, 0, 0, 0, 1, rule);
     step_plan_training(&plan, p, &units, &o, parameter_groups_frozen(&e->parameter_groups, rule));
     plan_text(&plan, &lines);
     rc = print(&lines, err);

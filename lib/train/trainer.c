@@ -173,7 +173,7 @@ static update_rule rule_of(trainer *t) {
     const uint64_t step = t->c->step;
     const double lr = learning_rate(o, &e->schedule, &e->lr_scaling, e->global_batch, step,
                                     t->steps_per_epoch, t->total, t->c->losses);
-    parameter_groups_rule(&e->parameter_groups, lr, o->weight_decay, step / t->steps_per_epoch,
+    parameter_groups_rule(&e->parameter_groups, lr, o->weight_decay, step, t->steps_per_epoch,
                           t->groups);
     update_rule rule = {
         .kind = o->kind,

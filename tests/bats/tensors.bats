@@ -60,6 +60,17 @@ FREEZING='[["first.*", {"trained_epochs": 0}], ["norm1.weight", {"trained_epochs
         '"lr": 0.0005005' '"eps": 2e-6' "\"tensors\": ${SETTINGS/0.0003/0.01}" "\"tensors\": ${SETTINGS/': 3,'/': 2,'}"
 }
 
+RELEASED='[["first.*", {"frozen_epochs": 2}], ["norm2.*", {"frozen_epochs": 1, "trained_epochs": 3, "lr_factor": 2}],
+          ["conv2.weight", {"frozen_epochs": 1, "weight_decay": 0.02}]]'
+
+@test "tensors that are frozen in the first epochs follow PyTorch, with SGD and Adam (live)" {
+    need_torch
+    compared '"sgd"' '"lr": 0.004, "momentum": 0.9, "weight_decay": 0.005' "$RELEASED" \
+        "\"tensors\": ${RELEASED/'"frozen_epochs": 2'/'"frozen_epochs": 1'}"
+    compared '"adam"' '"lr": 0.0005, "betas": [0.9, 0.99], "eps": 1e-6' "$RELEASED" \
+        "\"tensors\": ${RELEASED/'"frozen_epochs": 2'/'"frozen_epochs": 1'}"
+}
+
 # Without the frozen tensors the norm is smaller, from the start and after an epoch.
 @test "the norm of a clipped gradient is that of the tensors that are trained, as in PyTorch (live)" {
     need_torch

@@ -163,7 +163,7 @@ enum { ARENA_LINES = 512, FROZEN_GROUP = 2, LAST_GROUP = 3 };
 static const parameter_group other_groups[PARAMETER_GROUPS - 1] = {
     {.lr = 0.04f, .weight_decay = 0.3f},
     [FROZEN_GROUP - 1] = {.lr = 0.5f, .weight_decay = 0.5f, .frozen = true},
-    [LAST_GROUP - 1] = {.lr = 0.2f},
+    [LAST_GROUP - 1] = {.lr = 0.2f, .first_step = 2},
 };
 
 static int group_of_tensor(int i) {

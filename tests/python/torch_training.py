@@ -200,7 +200,8 @@ def rates(o, steps, total):
 # ---- The optimizer ----
 
 def settings_of(name, o):
-    found = {"lr_factor": 1.0, "weight_decay": o.get("weight_decay", 0.0), "trained_epochs": None, "init": "default"}
+    found = {"lr_factor": 1.0, "weight_decay": o.get("weight_decay", 0.0), "trained_epochs": math.inf, "frozen_epochs": 0,
+             "init": "default"}
     for pattern, given in o.get("tensors", []):
         if fnmatch.fnmatchcase(name, pattern):
             found.update(given)
@@ -269,7 +270,7 @@ def losses(net, data, order, o, after=lambda net: None):
             plateau.add(loss.item(), len(ids))
         for group in optimizer.param_groups:
             group["lr"] = group["lr_factor"] * scheduled[step]
-            if group["trained_epochs"] is not None and epoch >= group["trained_epochs"]:
+            if not group["frozen_epochs"] <= epoch < group["trained_epochs"]:
                 group["params"][0].grad = None        # PyTorch passes over it: no share of the norm, no momentum, no decay
         if "clip_norm" in o:
             torch.nn.utils.clip_grad_norm_(net.parameters(), o["clip_norm"])

@@ -193,6 +193,7 @@ static void neighbours_in_lists_have_different_keys(void **state) {
     differ("tensors={fc1.bias: {lr_factor: %.17g}}", 0.1, nextafter(0.1, 1), "title=x");
     differ("tensors={fc1.bias: {weight_decay: %.17g}}", 0.1, nextafter(0.1, 1), "title=x");
     differ("tensors={fc1.bias: {trained_epochs: %.0f}}", 3, 4, "title=x");
+    differ("tensors={fc1.bias: {frozen_epochs: %.0f}}", 3, 4, "title=x");
     differ("schedule={kind: multistep, milestones: [1, %.0f]}", 3, 4, "title=x");
     differ("schedule={kind: linear, points: [[0, 0.2], [%.17g, 1]]}", 2.277, nextafter(2.277, 3),
            "title=x");
@@ -372,7 +373,7 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
         {"validation={samples: 9, seed: 1}", "keep=best",
          "early_stopping={patience: 3, min_delta: 0.5}"},
         {"tensors={fc1.bias: {lr_factor: 2, weight_decay: 0.1}, \"*.weight\": {trained_epochs: "
-         "3}}"},
+         "3, frozen_epochs: 1}}"},
         {"label_smoothing=0.2", "drop_last=true",
          "schedule={kind: linear, points: [[0, 1], [2.5, 0.5]]}"},
         {"schedule={kind: plateau, factor: 0.5, patience: 2, threshold: 0.1, cooldown: 1, min_lr: "

@@ -145,6 +145,7 @@ static const row settings_of_tensors[] = {
     {"tensors={'*': {lr_factor: %s}}", "lr_factor", {"0", "-1", "1000001"}},
     {"tensors={'*': {weight_decay: %s}}", "weight_decay", {"-1", "1000001"}},
     {"tensors={'*': {trained_epochs: %s}}", "trained_epochs", {"-1", "2501"}},
+    {"tensors={'*': {frozen_epochs: %s}}", "frozen_epochs", {"-1", "2501"}},
 };
 
 static void try_rows(const row *rows, size_t count) {

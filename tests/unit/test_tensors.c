@@ -202,12 +202,34 @@ static void tensors_that_are_trained_alike_share_a_group(void **state) {
         for (size_t k = 0; k < t->count; k++)
             assert_int_equal(g->of_line[(t->offset + k) / ARENA_ALIGNMENT], expected[i].group);
     }
-    parameter_groups_rule(g, 0.1, 0.25, 2, rule);
+    parameter_groups_rule(g, 0.1, 0.25, 14, 5, rule);
     assert_true(rule[0].lr == (float)(0.1 * 64) && rule[0].weight_decay == 0.5f);
     assert_true(rule[1].lr == 0.1f && rule[1].weight_decay == 0.25f && !rule[1].frozen);
     assert_true(rule[2].weight_decay == 0.5f && !rule[2].frozen && rule[3].frozen);
-    parameter_groups_rule(g, 0.1, 0.25, 3, rule);
+    parameter_groups_rule(g, 0.1, 0.25, 15, 5, rule);
     assert_true(rule[1].frozen && !rule[0].frozen && !rule[2].frozen);
+    experiment_release(&e);
+}
+
+// Frozen first, then trained, then frozen again; and at the same time from the start on.
+static void tensors_are_frozen_in_the_first_epochs(void **state) {
+    (void)state;
+    experiment e;
+    parameter_group rule[PARAMETER_GROUPS - 1];
+    must_load(HEAD "tensors: {\"*\": {frozen_epochs: 2}, fc1.*: {trained_epochs: 4}, bn1.*: "
+                   "{trained_epochs: 0}, bn2.*: {frozen_epochs: 0}}\n",
+              &e);
+    static const bool frozen[][3] = {{true, true, true},   {true, true, true},
+                                     {false, false, true}, {false, false, true},
+                                     {false, true, true},  {false, true, true}};
+    const parameter_groups *g = &e.parameter_groups;
+    assert_int_equal(g->count, 4); // with group 0, that of bn2
+    for (uint64_t step = 0; step < 18; step++) {
+        parameter_groups_rule(g, 0.1, 0, step, 3, rule);
+        const bool is[3] = {rule[0].frozen, rule[2].frozen, rule[1].frozen};
+        assert_memory_equal(is, frozen[step / 3], sizeof is);
+        assert_int_equal(rule[0].first_step, 6);
+    }
     experiment_release(&e);
 }
 
@@ -226,10 +248,10 @@ static void a_norm_leaves_out_frozen_tensors(void **state) {
     record[model_find(&e.model, "conv1.weight")->offset] = 1000;
     for (size_t i = 0; i < 9; i++) record[model_find(&e.model, "fc1.bias")->offset + i] = 8;
     clipping_init(&c, &e.model, e.parameter_groups.of_line);
-    parameter_groups_rule(&e.parameter_groups, 0.1, 0, 0, groups);
+    parameter_groups_rule(&e.parameter_groups, 0.1, 0, 0, 1, groups);
     clipping_apply(&c, record, &b, &rule);
     assert_true(rule.factor == 1 / (6 + 1e-6)); // nine times 8, of 4 samples
-    parameter_groups_rule(&e.parameter_groups, 0.1, 0, 1, groups);
+    parameter_groups_rule(&e.parameter_groups, 0.1, 0, 1, 1, groups);
     clipping_apply(&c, record, &b, &rule);
     assert_true(rule.factor == 1);
     clipping_release(&c);
@@ -412,6 +434,7 @@ int main(void) {
         cmocka_unit_test(bad_settings_are_refused_by_name),
         cmocka_unit_test(whitening_needs_enough_eigenvectors),
         cmocka_unit_test(tensors_that_are_trained_alike_share_a_group),
+        cmocka_unit_test(tensors_are_frozen_in_the_first_epochs),
         cmocka_unit_test(a_norm_leaves_out_frozen_tensors),
         cmocka_unit_test(normal_numbers_are_those_of_the_mathematical_library),
         cmocka_unit_test(normal_numbers_have_these_bits),

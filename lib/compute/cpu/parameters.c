@@ -51,8 +51,7 @@ static void update_part(const update_run *r, update_task *t, size_t first, size_
         next = groups ? first + ARENA_ALIGNMENT : end;
         while (next < end && groups[next / ARENA_ALIGNMENT] == number) next += ARENA_ALIGNMENT;
         if (next > end) next = end;
-        t->numbers.lr = rule.lr;
-        t->numbers.weight_decay = rule.weight_decay;
+        t->numbers = update_numbers_of(&rule, ownership_samples(&r->e->ownership));
         t->first = first;
         t->count = next - first;
         if (!frozen) x->kernels->update(t);
@@ -70,7 +69,6 @@ static void update_body(void *argument, int member) {
     const float_range own = slice_floats(slice, g->own_end - g->own_first);
     const size_t first = g->own_first + own.first, end = g->own_first + own.end;
     update_task t = {.kind = e->kind,
-                     .numbers = update_numbers_of(r->rule, ownership_samples(&e->ownership)),
                      .parameters = x->parameters,
                      .state = e->state[0],
                      .state2 = e->state[1],

@@ -74,6 +74,12 @@ typedef struct gradient_set {
     size_t stride;
 } gradient_set;
 
+// What a group of parameters has of its own in an update.
+typedef struct group_numbers {
+    float lr, weight_decay, correction1, correction2;
+    bool frozen;
+} group_numbers;
+
 // The step's numbers for update, dropout and augmentation.
 typedef struct step_numbers {
     uint32_t epoch;
@@ -81,7 +87,7 @@ typedef struct step_numbers {
     update_numbers update; // of group 0
     int32_t result;        // index of this step's result
     // Those of groups 1 …; only written and read if parameters are in groups.
-    parameter_group groups[PARAMETER_GROUPS - 1];
+    group_numbers groups[PARAMETER_GROUPS - 1];
 } step_numbers;
 
 // The results of a step.

@@ -56,10 +56,12 @@ static __device__ rule rule_at(const cuda_update_task &t, const rule &whole, siz
     const unsigned group = t.parameter_groups[i / ARENA_ALIGNMENT];
     rule own = whole;
     if (group == 0) return own;
-    const parameter_group *g = &t.numbers->groups[group - 1];
+    const group_numbers *g = &t.numbers->groups[group - 1];
     own.lr = g->lr;
     own.weight_decay = g->weight_decay;
-    own.frozen = g->frozen != 0;
+    own.correction1 = g->correction1;
+    own.correction2 = g->correction2;
+    own.frozen = g->frozen;
     return own;
 }
 

@@ -126,11 +126,28 @@ float *cuda_reduced(engine *e) {
 
 // ---- The update ----
 
+// Adds the groups' own numbers. A group that is trained from the first step on has the corrections
+// of group 0, which take time.
+static void write_groups(const update_rule *r, step_numbers *n) {
+    for (int i = 0; i < PARAMETER_GROUPS - 1; i++) {
+        const parameter_group *g = &r->groups[i];
+        update_numbers own = n->update;
+        bool frozen;
+        const update_rule rule = parameter_group_rule(r, i + 1, &frozen);
+        if (g->first_step > 0) own = update_numbers_of(&rule, n->samples);
+        n->groups[i] = (group_numbers){.lr = g->lr,
+                                       .weight_decay = g->weight_decay,
+                                       .correction1 = own.correction1,
+                                       .correction2 = own.correction2,
+                                       .frozen = frozen};
+    }
+}
+
 // Adds the update rule to a step's numbers.
 static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
     n->update = update_numbers_of(r, n->samples);
     n->result = e->results.pending;
-    if (e->model.parameter_groups) memcpy(n->groups, r->groups, sizeof n->groups);
+    if (e->model.parameter_groups) write_groups(r, n);
 }
 
 // The step's own block may still be on its way to the device, so the rule is sent with a copy of

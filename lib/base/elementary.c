@@ -1,33 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/elementary.h"
 
-// ln 2 in two parts. The first one has 33 bits, so its product with an exponent is exact.
-static const double LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 0x1.a39ef35793c76p-33;
-
-// x = k ln 2 + r with |r| ≤ ln(2)/2, and e^r by Taylor's series, without its first two terms.
-double elementary_exp(double x) {
-    if (isnan(x)) return x;
-    if (x < -708) return 0;
-    if (x > 709) return (double)INFINITY;
-    const double k = rint(x * 0x1.71547652b82fep+0); // 1 / ln 2
-    const double high = fma(-k, LN2_HIGH, x), low = -k * LN2_LOW, r = high + low;
-    double sum = 1.0 / 87178291200;
-    sum = fma(sum, r, 1.0 / 6227020800);
-    sum = fma(sum, r, 1.0 / 479001600);
-    sum = fma(sum, r, 1.0 / 39916800);
-    sum = fma(sum, r, 1.0 / 3628800);
-    sum = fma(sum, r, 1.0 / 362880);
-    sum = fma(sum, r, 1.0 / 40320);
-    sum = fma(sum, r, 1.0 / 5040);
-    sum = fma(sum, r, 1.0 / 720);
-    sum = fma(sum, r, 1.0 / 120);
-    sum = fma(sum, r, 1.0 / 24);
-    sum = fma(sum, r, 1.0 / 6);
-    sum = fma(sum, r, 0.5);
-    const double first = 1 + high;
-    return ldexp(first + ((1 - first) + high + fma(r * r, sum, low)), (int)k);
-}
-
 // x = m 2^k with m from √½ to √2, and ln m = 2 artanh z for z = (m - 1) / (m + 1), by its series.
 // `rest` is the rounding error of z.
 double elementary_log(double x) {
@@ -41,8 +14,8 @@ double elementary_log(double x) {
     const double rest = (fma(-z, under, over) - z * (m - (under - 1))) / under, s = z * z;
     double sum = 1.0 / 23;
     for (int i = 21; i >= 3; i -= 2) sum = fma(sum, s, 1.0 / i);
-    const double tail = 2 * (rest + z * s * sum) + k * LN2_LOW;
-    const double most = k * LN2_HIGH, first = most + 2 * z;
+    const double tail = 2 * (rest + z * s * sum) + k * ELEMENTARY_LN2_LOW;
+    const double most = k * ELEMENTARY_LN2_HIGH, first = most + 2 * z;
     return first + ((most - first) + 2 * z + tail);
 }
 

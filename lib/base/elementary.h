@@ -17,16 +17,43 @@
 
 #include "base/host_device.h"
 
-// Returns e^x, within 0.7 ulp; 0 for x below -708, infinity above 709, NaN for NaN.
-double elementary_exp(double x);
-
 // Returns the natural logarithm of a normal number x > 0, within 0.6 ulp.
 double elementary_log(double x);
 
 // Returns base^n for 0 ≤ base ≤ 1 and n up to 2^40, within 0.51 ulp if it is above 1e-290.
 double elementary_power(double base, uint64_t n);
 
-// ---- Sine and cosine, inline because kernels call them ----
+// ---- Exponential, sine and cosine, inline because kernels call them ----
+
+// ln 2 in two parts. The first one has 33 bits, so its product with an exponent is exact.
+#define ELEMENTARY_LN2_HIGH 0x1.62e42feep-1
+#define ELEMENTARY_LN2_LOW  0x1.a39ef35793c76p-33
+
+// Returns e^x, within 0.7 ulp; 0 for x below -708, infinity above 709, NaN for NaN.
+// x = k ln 2 + r with |r| ≤ ln(2)/2, and e^r by Taylor's series, without its first two terms.
+HOST_DEVICE static inline double elementary_exp(double x) {
+    if (isnan(x)) return x;
+    if (x < -708) return 0;
+    if (x > 709) return (double)INFINITY;
+    const double k = rint(x * 0x1.71547652b82fep+0); // 1 / ln 2
+    const double high = fma(-k, ELEMENTARY_LN2_HIGH, x), low = -k * ELEMENTARY_LN2_LOW;
+    const double r = high + low;
+    double sum = 1.0 / 87178291200;
+    sum = fma(sum, r, 1.0 / 6227020800);
+    sum = fma(sum, r, 1.0 / 479001600);
+    sum = fma(sum, r, 1.0 / 39916800);
+    sum = fma(sum, r, 1.0 / 3628800);
+    sum = fma(sum, r, 1.0 / 362880);
+    sum = fma(sum, r, 1.0 / 40320);
+    sum = fma(sum, r, 1.0 / 5040);
+    sum = fma(sum, r, 1.0 / 720);
+    sum = fma(sum, r, 1.0 / 120);
+    sum = fma(sum, r, 1.0 / 24);
+    sum = fma(sum, r, 1.0 / 6);
+    sum = fma(sum, r, 0.5);
+    const double first = 1 + high;
+    return ldexp(first + ((1 - first) + high + fma(r * r, sum, low)), (int)k);
+}
 
 // x right angles in radians, as the sum of two numbers.
 typedef struct elementary_angle {

@@ -162,6 +162,7 @@ static const row same[] = {
     // Augmentations and initial values
     {"randomhorizontalflip hflip fliplr randomflip flip", "horizontal_flip", NULL},
     {"crop", "random_crop", NULL},
+    {"resizedcrop randomsizedcrop", "random_resized_crop", NULL},
     {"affine", "random_affine", NULL},
     {"randomrotation rotation rotate", "random_affine", "'degrees' alone rotates"},
     {"fillmode", "padding_mode", NULL},
@@ -334,7 +335,7 @@ static const row other[] = {
      "leave it out: pixels are numbers from 0 to 1 by themselves"},
     {"normalize", "random_crop", "it is 'normalize: {mean, std}' of the experiment"},
     {"mixup", "random_crop", "it is 'mixup: {alpha}' of the experiment"},
-    {"randomverticalflip verticalflip vflip randomresizedcrop resize centercrop fivecrop "
+    {"randomverticalflip verticalflip vflip resize centercrop fivecrop "
      "colorjitter "
      "randomgrayscale grayscale gaussianblur randomperspective randomerasing gridmask autoaugment "
      "randaugment trivialaugment* augmix cutmix randominvert randomposterize randomsolarize "

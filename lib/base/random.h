@@ -27,6 +27,7 @@ typedef enum random_purpose {
     RANDOM_CUTOUT = 16,
     RANDOM_VALIDATION = 17, // samples left out of training: sample id (key: validation.seed)
     RANDOM_MIXUP = 18,      // shares of blended images: epoch, sample id
+    RANDOM_RESIZED_CROP = 19,
 } random_purpose;
 
 // Identifies one stream of numbers.

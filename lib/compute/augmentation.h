@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// augmentation.h - the source of each pixel of an augmented image: random crops, flips, affine maps
-// and erased squares of bytes, before normalisation. Shared by the CPU (data/augment.h, whole
-// images) and CUDA devices (cuda/kernels/load.cu, one pixel per thread).
+// augmentation.h - the source of each pixel of an augmented image: random crops, flips, affine
+// maps, resized crops and erased squares of bytes, before normalisation. Shared by the CPU
+// (data/augment.h, whole images) and CUDA devices (cuda/kernels/load.cu, one pixel per thread).
 //
 // The augmentation of a sample depends only on (seed, place in the list, epoch, sample id), so any
 // number of loader workers, ranks, devices and restarts gives the same pixels. Pixels from outside
@@ -9,15 +9,15 @@
 //
 // Each entry of a list turns an image into another of the same size. A *map* gives the source
 // position of each pixel of the result. To find the source of a single pixel, apply the maps of a
-// list from the last entry to the first.
+// list from the last entry to the first. One entry of a list may *resample*: then a pixel is the
+// mean of up to four.
 //
-// The geometry of crops, flips and affine maps is torchvision's, on PIL images: the same parameters
-// give the same pixels. Cutout is DeVries and Taylor's (arXiv 1708.04552), for even sizes with the
-// same squares as their program. The alternating flip is that of cifar10-airbench (K. Jordan, arXiv
-// 2404.00498).
-// Coordinates are integers, computed from doubles by sums, products, quotients and rint, each
-// rounded once (-ffp-contract=off, -fmad=false), so all processors and devices agree. Where Pillow
-// adds up doubles instead of fixed-point numbers, so does this file.
+// The geometry of crops, flips, affine maps and resized crops is torchvision's, on PIL images: the
+// same parameters give the same pixels. Cutout is DeVries and Taylor's (arXiv 1708.04552), for even
+// sizes with the same squares as their program. The alternating flip is that of cifar10-airbench
+// (K. Jordan, arXiv 2404.00498). Coordinates are integers, computed from doubles by sums, products,
+// quotients and rint, each rounded once (-ffp-contract=off, -fmad=false), so all processors and
+// devices agree. Where Pillow adds up doubles instead of fixed-point numbers, so does this file.
 #ifndef LOCKSTEP_COMPUTE_AUGMENTATION_H
 #define LOCKSTEP_COMPUTE_AUGMENTATION_H
 
@@ -36,6 +36,7 @@ typedef enum augment_kind {
     AUGMENT_HORIZONTAL_FLIP, // RandomHorizontalFlip(p), or alternating
     AUGMENT_RANDOM_AFFINE,   // RandomAffine(degrees, translate, scale), nearest, about the centre
     AUGMENT_CUTOUT,          // a square with a random centre is erased
+    AUGMENT_RESIZED_CROP,    // RandomResizedCrop(size of the image, scale, ratio), bilinear; once
 } augment_kind;
 
 typedef struct augmentation {
@@ -49,7 +50,9 @@ typedef struct augmentation {
     double p;            // flip: probability
     double degrees;      // affine: the angle is in [-degrees, degrees); 0 … 180
     double translate[2]; // affine: largest shift, as fractions of width and height; 0 … 1
-    double scale[2];     // affine: smallest, largest; above 0
+    double scale[2];     // affine: smallest, largest; above 0. Resized crop: parts of the area
+    double ratio[2];     // resized crop: smallest, largest width / height
+    double log_ratio[2]; // their logarithms
 } augmentation;
 
 // Applied in order, each to the result of the previous one.
@@ -69,7 +72,9 @@ typedef struct augment_key {
 // Elements of the stream (purpose, layer = place in the list, epoch, sample id). Crop
 // (RANDOM_CROP): row, column. Flip (RANDOM_FLIP): one uniform number, compared with p; an
 // alternating flip uses that of epoch 0 in all epochs. Affine (RANDOM_AFFINE): angle, shift to the
-// right, shift down, scale. Cutout (RANDOM_CUTOUT): row, column of the centre.
+// right, shift down, scale. Cutout (RANDOM_CUTOUT): row, column of the centre. Resized crop
+// (RANDOM_RESIZED_CROP): four for each try, the part of the area, the logarithm of the ratio, row
+// and column.
 
 HOST_DEVICE static inline random_stream augment_stream(random_purpose purpose,
                                                        const augment_key *key, int place) {
@@ -142,6 +147,45 @@ HOST_DEVICE static inline affine_choice augment_choose_affine(const augmentation
     return c;
 }
 
+typedef struct resized_crop_choice {
+    int top, left, height, width; // within the image
+} resized_crop_choice;
+
+// The middle of the image, as large as the ratios allow: after tries that do not fit.
+HOST_DEVICE static inline resized_crop_choice augment_middle(const augmentation *a, shape size) {
+    const double ratio = (double)size.width / size.height;
+    resized_crop_choice c;
+    c.height = size.height;
+    c.width = size.width;
+    if (ratio < a->ratio[0]) c.height = (int)rint(size.width / a->ratio[0]);
+    if (ratio > a->ratio[1]) c.width = (int)rint(size.height * a->ratio[1]);
+    c.top = (size.height - c.height) / 2;
+    c.left = (size.width - c.width) / 2;
+    return c;
+}
+
+// As torchvision's get_params: ten tries.
+HOST_DEVICE static inline resized_crop_choice augment_choose_resized_crop(const augmentation *a,
+                                                                          const augment_key *key,
+                                                                          int place, shape size) {
+    const random_stream s = augment_stream(RANDOM_RESIZED_CROP, key, place);
+    const double whole = (double)size.height * size.width;
+    for (uint64_t i = 0; i < 40; i += 4) {
+        const double area = whole * augment_between(&s, i, a->scale[0], a->scale[1]);
+        const double ratio =
+            elementary_exp(augment_between(&s, i + 1, a->log_ratio[0], a->log_ratio[1]));
+        const double width = rint(sqrt(area * ratio)), height = rint(sqrt(area / ratio));
+        if (width < 1 || width > size.width || height < 1 || height > size.height) continue;
+        resized_crop_choice c;
+        c.height = (int)height;
+        c.width = (int)width;
+        c.top = (int)random_below(&s, i + 2, (uint32_t)(size.height - c.height) + 1);
+        c.left = (int)random_below(&s, i + 3, (uint32_t)(size.width - c.width) + 1);
+        return c;
+    }
+    return augment_middle(a, size);
+}
+
 // ---- Affine maps ----
 
 // Sine and cosine of an angle between -180 and 180 degrees, to an ulp or two. The reduction to ±45
@@ -169,7 +213,7 @@ HOST_DEVICE static inline void augment_inverse(shape size, affine_choice c, doub
 
 // ---- Maps ----
 
-// Source row and column of output pixel (y, x).
+// Source row and column of output pixel (y, x); for MAP_RESAMPLE see augment_taps.
 typedef enum augment_map_kind {
     MAP_SHIFT,   // y + row.shift, x + column.shift
     MAP_REFLECT, // the same, mirrored at the pixels of the border
@@ -178,6 +222,7 @@ typedef enum augment_map_kind {
     MAP_WALKS,   // row.walk and column.walk, both at (y, x)
     MAP_RAMPS,   // row.ramp at y, column.ramp at x
     MAP_ERASE,   // y, x; none within both row.span and column.span
+    MAP_RESAMPLE // row.span and column.span, enlarged to the size of the image
 } augment_map_kind;
 
 // start + x · per_x + y · per_y, in fixed point with 16 fractional bits, as in Pillow.
@@ -297,6 +342,17 @@ HOST_DEVICE static inline augment_map augment_map_erase(const augmentation *a, c
     return map;
 }
 
+HOST_DEVICE static inline augment_map augment_map_resample(resized_crop_choice c) {
+    augment_map map;
+    map.kind = MAP_RESAMPLE;
+    map.mean = false;
+    map.row.span.start = c.top;
+    map.row.span.end = c.top + c.height;
+    map.column.span.start = c.left;
+    map.column.span.end = c.left + c.width;
+    return map;
+}
+
 // Returns the map of entry `a`, at this place of a list, for one sample.
 HOST_DEVICE static inline augment_map augment_map_of(const augmentation *a, const augment_key *key,
                                                      int place, shape size) {
@@ -314,6 +370,8 @@ HOST_DEVICE static inline augment_map augment_map_of(const augmentation *a, cons
     case AUGMENT_RANDOM_AFFINE:
         return augment_map_affine(size, augment_choose_affine(a, key, place, size));
     case AUGMENT_CUTOUT: return augment_map_erase(a, augment_choose_cutout(a, key, place, size));
+    case AUGMENT_RESIZED_CROP:
+        return augment_map_resample(augment_choose_resized_crop(a, key, place, size));
     }
     return map;
 }
@@ -385,6 +443,7 @@ HOST_DEVICE static inline bool augment_source(const augment_map *m, shape size, 
         if (augment_within(m->row.span, row) && augment_within(m->column.span, column))
             return false;
         break;
+    case MAP_RESAMPLE: break; // not here: see augment_pixel
     }
     *y = (int)row;
     *x = (int)column;
@@ -395,6 +454,74 @@ HOST_DEVICE static inline bool augment_source(const augment_map *m, shape size, 
 HOST_DEVICE static inline uint8_t augment_outside(const augment_list *list, const augment_map *m,
                                                   int channel) {
     return m->mean ? list->mean[channel] : (uint8_t)0;
+}
+
+// ---- Resampling ----
+
+enum { AUGMENT_TAP_BITS = 22 };
+
+// The two source rows of a row, or columns of a column, and their weights, in fixed point. They are
+// Pillow's for an image that grows.
+typedef struct augment_taps {
+    int first, last;
+    int32_t weight[2];
+} augment_taps;
+
+// Returns those of row or column `at` of `size`, to which a span grows.
+HOST_DEVICE static inline augment_taps augment_taps_at(augment_span s, int size, int at) {
+    const int length = s.end - s.start;
+    const double centre = (at + 0.5) * ((double)length / size);
+    const int first = (int)(centre - 1 + 0.5), next = first + 1;
+    const bool both = next < length && next < (int)(centre + 1 + 0.5);
+    const double near = 1 - fabs(first - centre + 0.5);
+    const double far = both ? 1 - fabs(next - centre + 0.5) : 0;
+    augment_taps t;
+    t.first = s.start + first;
+    t.last = t.first + both;
+    t.weight[0] = (int32_t)(0.5 + near / (near + far) * (1 << AUGMENT_TAP_BITS));
+    t.weight[1] = (int32_t)(0.5 + far / (near + far) * (1 << AUGMENT_TAP_BITS));
+    return t;
+}
+
+HOST_DEVICE static inline uint8_t augment_blend(const augment_taps *t, uint8_t first,
+                                                uint8_t last) {
+    return (uint8_t)((first * t->weight[0] + last * t->weight[1] + (1 << (AUGMENT_TAP_BITS - 1))) >>
+                     AUGMENT_TAP_BITS);
+}
+
+// ---- Pixels ----
+
+// One channel of an image, and the maps of a list for it.
+typedef struct augment_plane {
+    const augment_list *list;
+    const augment_map *maps; // [list->count]
+    shape size;
+    int channel;
+    const uint8_t *bytes; // [height][width]
+} augment_plane;
+
+// Returns the byte at (y, x) after the first `count` maps, none of which resamples.
+HOST_DEVICE static inline uint8_t augment_moved(const augment_plane *p, int count, int y, int x) {
+    while (count-- > 0)
+        if (!augment_source(&p->maps[count], p->size, &y, &x))
+            return augment_outside(p->list, &p->maps[count], p->channel);
+    return p->bytes[y * p->size.width + x];
+}
+
+// Returns the byte at (y, x) after all maps.
+HOST_DEVICE static inline uint8_t augment_pixel(const augment_plane *p, int y, int x) {
+    int k = p->list->count - 1;
+    for (; k >= 0 && p->maps[k].kind != MAP_RESAMPLE; k--)
+        if (!augment_source(&p->maps[k], p->size, &y, &x))
+            return augment_outside(p->list, &p->maps[k], p->channel);
+    if (k < 0) return p->bytes[y * p->size.width + x];
+    const augment_taps row = augment_taps_at(p->maps[k].row.span, p->size.height, y);
+    const augment_taps column = augment_taps_at(p->maps[k].column.span, p->size.width, x);
+    const uint8_t first = augment_blend(&column, augment_moved(p, k, row.first, column.first),
+                                        augment_moved(p, k, row.first, column.last));
+    const uint8_t last = augment_blend(&column, augment_moved(p, k, row.last, column.first),
+                                       augment_moved(p, k, row.last, column.last));
+    return augment_blend(&row, first, last);
 }
 
 // ---- Targets ----

@@ -88,6 +88,37 @@ void image_affine(shape size, affine_choice c, const uint8_t *from, uint8_t *to)
         follow_lines(size, &m, from, to);
 }
 
+// ---- Resized crop ----
+
+enum { RUN = 64 }; // columns whose taps are computed once
+
+static void resample_columns(shape size, const augment_map *m, int begin, int count,
+                             const uint8_t *from, uint8_t *to) {
+    const ptrdiff_t width = size.width;
+    augment_taps columns[RUN];
+    for (int i = 0; i < count; i++)
+        columns[i] = augment_taps_at(m->column.span, size.width, begin + i);
+    for (int y = 0; y < size.height; y++) {
+        const augment_taps row = augment_taps_at(m->row.span, size.height, y);
+        for (ptrdiff_t plane = 0; plane < size.channels; plane++) {
+            const uint8_t *first = from + (plane * size.height + row.first) * width;
+            const uint8_t *last = from + (plane * size.height + row.last) * width;
+            uint8_t *out = to + (plane * size.height + y) * width + begin;
+            for (int i = 0; i < count; i++) {
+                const augment_taps *c = &columns[i];
+                out[i] = augment_blend(&row, augment_blend(c, first[c->first], first[c->last]),
+                                       augment_blend(c, last[c->first], last[c->last]));
+            }
+        }
+    }
+}
+
+void image_resized_crop(shape size, resized_crop_choice c, const uint8_t *from, uint8_t *to) {
+    const augment_map m = augment_map_resample(c);
+    for (int x = 0; x < size.width; x += RUN)
+        resample_columns(size, &m, x, size.width - x < RUN ? size.width - x : RUN, from, to);
+}
+
 // ---- Cutout ----
 
 void image_cutout(shape size, int side, cutout_choice c, const uint8_t *fill, const uint8_t *from,
@@ -126,6 +157,9 @@ static void apply(const augment_list *list, const augment_key *key, int place, s
     case AUGMENT_CUTOUT:
         image_cutout(size, a->size, augment_choose_cutout(a, key, place, size),
                      a->mean ? list->mean : black, from, to);
+        break;
+    case AUGMENT_RESIZED_CROP:
+        image_resized_crop(size, augment_choose_resized_crop(a, key, place, size), from, to);
         break;
     }
 }

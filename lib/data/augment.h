@@ -21,6 +21,8 @@ void image_crop_reflect(shape size, int padding, crop_choice c, const uint8_t *f
 void image_flip(shape size, const uint8_t *from, uint8_t *to);
 // torchvision.transforms.functional.affine(image, angle, (right, down), scale, shear=0, nearest).
 void image_affine(shape size, affine_choice c, const uint8_t *from, uint8_t *to);
+// torchvision.transforms.functional.resized_crop to the size of the image, bilinear.
+void image_resized_crop(shape size, resized_crop_choice c, const uint8_t *from, uint8_t *to);
 // Copies, but fills the part of a square of `side` pixels that is inside the image with
 // fill[channel].
 void image_cutout(shape size, int side, cutout_choice c, const uint8_t *fill, const uint8_t *from,

@@ -2,6 +2,7 @@
 // Reads the list of augmentations: parses and checks it, and writes out defaults.
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/hint.h"
 #include "experiment/field_readers.h"
 
@@ -61,12 +62,12 @@ out:
 
 // Reads two numbers in [min, max], in order if `ordered`; the default if the key is absent.
 static status augment_range(const yaml_node *options, const char *key, double min, double max,
-                            bool ordered, double otherwise, double values[2], yaml_node *out,
-                            error *err) {
+                            bool ordered, const double otherwise[2], double values[2],
+                            yaml_node *out, error *err) {
     const yaml_node *node = yaml_find(options, key);
     yaml_node *list = NULL;
     status rc = STATUS_OK;
-    values[0] = values[1] = otherwise;
+    for (int i = 0; i < 2; i++) values[i] = otherwise[i];
     if (node) {
         rc = field_read_numbers(node, key, 2, 2, values, &list, err);
         yaml_free(list);
@@ -86,6 +87,7 @@ static status augment_range(const yaml_node *options, const char *key, double mi
 static status augment_affine(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
                              error *err) {
     static const char *const keys[] = {"degrees", "translate", "scale", "interpolation"};
+    static const double none[2] = {0, 0}, same[2] = {1, 1};
     const yaml_node *node = yaml_find(options, "degrees");
     const yaml_node *interpolation = yaml_find(options, "interpolation");
     const char *word = "nearest";
@@ -97,8 +99,8 @@ static status augment_affine(const yaml_node *options, shape image, augmentation
     if (a->degrees < 0 || a->degrees > 180)
         return yaml_error(node, err, "'degrees' must be between 0 and 180");
     yaml_put(out, "degrees", yaml_new_number(a->degrees));
-    TRY(augment_range(options, "translate", 0, 1, false, 0, a->translate, out, err));
-    TRY(augment_range(options, "scale", 0.01, 100, true, 1, a->scale, out, err));
+    TRY(augment_range(options, "translate", 0, 1, false, none, a->translate, out, err));
+    TRY(augment_range(options, "scale", 0.01, 100, true, same, a->scale, out, err));
     if (interpolation) TRY(yaml_string(interpolation, "interpolation", &word, err));
     if (strcmp(word, "nearest") != 0)
         return yaml_error(interpolation, err, "'interpolation': only 'nearest' is supported");
@@ -126,6 +128,21 @@ out:
     return rc;
 }
 
+// The logarithms are taken here, where they are needed once.
+static status augment_resized_crop(const yaml_node *options, shape image, augmentation *a,
+                                   yaml_node *out, error *err) {
+    static const char *const keys[] = {"scale", "ratio"};
+    static const double part[2] = {0.08, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
+    status rc = STATUS_OK;
+    (void)image;
+    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
+    TRY(augment_range(options, keys[0], 1e-4, 1, true, part, a->scale, out, err));
+    TRY(augment_range(options, keys[1], 0.01, 100, true, ratio, a->ratio, out, err));
+    for (int i = 0; i < 2; i++) a->log_ratio[i] = elementary_log(a->ratio[i]);
+out:
+    return rc;
+}
+
 // Indexed by augment_kind.
 static const struct {
     const char *word;
@@ -136,6 +153,7 @@ static const struct {
     [AUGMENT_HORIZONTAL_FLIP] = {"horizontal_flip", augment_flip},
     [AUGMENT_RANDOM_AFFINE] = {"random_affine", augment_affine},
     [AUGMENT_CUTOUT] = {"cutout", augment_cutout},
+    [AUGMENT_RESIZED_CROP] = {"random_resized_crop", augment_resized_crop},
 };
 
 static status unknown_augmentation(const yaml_node *item, const char *word, error *err) {
@@ -186,8 +204,14 @@ status field_read_augment(experiment_reading *r, const yaml_node *node, yaml_nod
     if (rc == STATUS_OK && node->count > AUGMENT_MAX)
         return yaml_error(node, r->err, "'augment': more than %d entries", AUGMENT_MAX);
     augment_list *list = &r->e->augment;
-    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++)
-        rc = read_augmentation(node->items[i], r->e->model.program.input,
-                               &list->items[list->count++], *resolved, r->err);
+    bool resampled = false;
+    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++) {
+        augmentation *a = &list->items[list->count++];
+        rc = read_augmentation(node->items[i], r->e->model.program.input, a, *resolved, r->err);
+        if (rc != STATUS_OK || a->kind != AUGMENT_RESIZED_CROP) continue;
+        if (resampled)
+            rc = yaml_error(node->items[i], r->err, "'random_resized_crop' is there twice");
+        resampled = true;
+    }
     return rc;
 }

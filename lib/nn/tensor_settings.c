@@ -22,9 +22,9 @@ void tensor_settings_init(const model *m, const tensor_settings *settings, uint6
 static bool are_updated_alike(const tensor_settings *a, const tensor_settings *b) {
     if (a->trained_epochs != b->trained_epochs) return false;
     if (a->trained_epochs == 0) return true;
-    return a->frozen_epochs == b->frozen_epochs && !(a->lr_factor < b->lr_factor) && !(a->lr_factor > b->lr_factor) &&
-           a->has_weight_decay == b->has_weight_decay && !(a->weight_decay < b->weight_decay) &&
-           !(a->weight_decay > b->weight_decay);
+    return a->frozen_epochs == b->frozen_epochs && !(a->lr_factor < b->lr_factor) &&
+           !(a->lr_factor > b->lr_factor) && a->has_weight_decay == b->has_weight_decay &&
+           !(a->weight_decay < b->weight_decay) && !(a->weight_decay > b->weight_decay);
 }
 
 // Returns the group for these settings, after adding it if there is none. The count may exceed the

@@ -51,6 +51,22 @@ expect() {
     done
 }
 
+@test "resized crops: instruction sets, loader workers and tools" {
+    local isa
+    write_experiment e.yaml "model=$BATS_FILE_TMPDIR/net.yaml" \
+        'augment=[horizontal_flip, random_resized_crop: {scale: [0.2, 1]}, cutout: {size: 6}]'
+    expect
+    for isa in baseline v3 v4; do
+        rm -rf run
+        LOCKSTEP_ISA=$isa run "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --loader-workers 2
+        [ "$status" -ne 2 ] || continue # not supported by this processor
+        same_model "$expected" run "$isa"
+    done
+    rm -rf run
+    train train-ddp run --train "$data/shards" --world-size 2
+    same_model "$expected" run "train-ddp"
+}
+
 @test "every train tool, world sizes, sharded or not" {
     local world tool
     expect
@@ -86,13 +102,15 @@ expect() {
     for set in "augment=[]" "augment=[{random_crop: {padding: 4}}]" "augment=[{horizontal_flip: {p: 0.5}}]" \
         "augment=[{random_affine: {degrees: 10}}]" "augment=[{horizontal_flip: {p: 0}}]" "seed=12" \
         "augment=[{random_crop: {padding: 4, padding_mode: reflect}}]" "augment=[{cutout: {size: 8}}]" \
-        "augment=[{horizontal_flip: {p: 0.5, alternate: true}}]" "augment=[{cutout: {size: 8, fill: mean}}]"; do
+        "augment=[{horizontal_flip: {p: 0.5, alternate: true}}]" "augment=[{cutout: {size: 8, fill: mean}}]" \
+        "augment=[random_resized_crop]" "augment=[{random_resized_crop: {scale: [0.5, 1]}}]" \
+        "augment=[{random_resized_crop: {ratio: [1, 1]}}]"; do
         rm -rf run
         train train-single run --train "$train" --set "$set"
         hashes+=$'\n'$(content run/model.st.zst)
     done
-    # A flip with probability 0 does nothing: one pair among the eleven.
-    [ "$(sort -u <<<"$hashes" | wc -l)" -eq 10 ] || fail "$hashes"
+    # A flip with probability 0 does nothing: one pair among the fourteen.
+    [ "$(sort -u <<<"$hashes" | wc -l)" -eq 13 ] || fail "$hashes"
     sed -i 's/p: 0.5}, linear/p: 0.4}, linear/' "$data/net.yaml"
     rm -rf run
     train train-single run --train "$train"

@@ -54,6 +54,12 @@ augmented() {
     augmented "$entries" "${entries/1.3/1.29}" ''
 }
 
+@test "augmentation and dropout in a training: resized crops" {
+    local entries='{"horizontal_flip": {"p": 0.5}}, {"random_resized_crop": {"scale": [0.2, 1], "ratio": [0.5, 2.5]}},
+        {"cutout": {"size": 6}}'
+    augmented "$entries" "${entries/0.2/0.21}" ''
+}
+
 @test "augmentation and dropout in a training: reflected and alternating, filled with the mean, and mixup" {
     local entries='{"cutout": {"size": 9, "fill": "mean"}}, {"horizontal_flip": {"p": 0.6, "alternate": true}},
         {"random_affine": {"degrees": 0, "translate": [0.1, 0.25], "scale": [1, 1]}},

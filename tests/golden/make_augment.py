@@ -72,6 +72,17 @@ def cutout(image, size, row, column, fill):
     record("cutout", image, {"size": size, "row": row, "column": column, "fill": fill}, torch.from_numpy(pixels))
 
 
+def resized(image, top, left, height, width):
+    result = F.resized_crop(to_pil(tensors[image]), top, left, height, width, list(SHAPES[image][1:]))
+    record("resized", image, {"top": top, "left": left, "height": height, "width": width}, from_pil(result))
+
+
+def random_resized(chosen, image):
+    _, height, width = SHAPES[image]
+    h, w = chosen.randint(1, height), chosen.randint(1, width)
+    resized(image, chosen.randint(0, height - h), chosen.randint(0, width - w), h, w)
+
+
 def flip(image):
     record("flip", image, {}, from_pil(F.hflip(to_pil(tensors[image]))))
 
@@ -141,6 +152,12 @@ def main():
     for height, width in [(1024, 1024)] * 16 + [(700, 1024)] * 8:
         far(height, width, chosen.uniform(-180, 180), chosen.randint(-300, 300), chosen.randint(-300, 300),
             chosen.uniform(0.008, 0.028))
+    for image in SHAPES:
+        for _ in range(12):
+            random_resized(chosen, image)
+        _, height, width = SHAPES[image]
+        for box in ((0, 0, height, width), (0, 0, height, 1), (height - 1, 0, 1, width), (height - 1, width - 1, 1, 1)):
+            resized(image, *box)
     path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "augment.safetensors")
     made_by = f"make_augment.py, torchvision {torchvision.__version__}, Pillow {PIL.__version__}"
     safetensors_writer.save(path, tensors, {"made_by": made_by, **cases})

@@ -83,13 +83,14 @@ static const augment_list *any_list(uint32_t round, int least) {
     const random_stream s = {.seed = 6, .purpose = RANDOM_SYNTHETIC, .sample = round};
     for (int c = 0; c < AUGMENT_MAX_CHANNELS; c++) list.mean[c] = (uint8_t)(90 + c);
     list.count = round == 1 ? AUGMENT_MAX : (int)random_below(&s, 0, 5);
+    double kinds = 5; // one resized crop at most
     for (int k = 0; k < list.count; k++) {
         double u[8];
         for (uint64_t i = 0; i < 8; i++)
             u[i] = (double)random_uniform(&s, 8 * ((uint64_t)k + 1) + i);
         augmentation *a = &list.items[k];
-        *a =
-            (augmentation){.kind = (augment_kind)(4 * u[0]), .padding = (int)(6 * u[1]), .p = u[2]};
+        *a = (augmentation){
+            .kind = (augment_kind)(kinds * u[0]), .padding = (int)(6 * u[1]), .p = u[2]};
         a->alternate = u[2] < 0.5;
         a->mean = u[2] < 0.5;
         a->size = 1 + (int)(4 * u[1]);
@@ -98,6 +99,12 @@ static const augment_list *any_list(uint32_t round, int least) {
         a->translate[0] = a->translate[1] = 0.4 * u[5];
         a->scale[0] = u[6] < 0.3 ? 1 : u[6] < 0.4 ? 1e-4 : 0.5 + u[6];
         a->scale[1] = a->scale[0] * (1 + 0.5 * u[7]);
+        if (a->kind != AUGMENT_RESIZED_CROP) continue;
+        kinds = 4;
+        a->scale[1] = u[6];
+        a->scale[0] = u[6] * u[7];
+        for (int i = 0; i < 2; i++)
+            a->log_ratio[i] = elementary_log(a->ratio[i] = 0.5 + 2 * i * u[4]);
     }
     return &list;
 }

@@ -4,7 +4,8 @@ import functools
 import hashlib
 import math
 
-INIT, PARTITION, ORDER, DROPOUT, CROP, FLIP, AFFINE, CUTOUT, VALIDATION, MIXUP = 1, 2, 3, 4, 5, 6, 7, 16, 17, 18
+INIT, PARTITION, ORDER, DROPOUT, CROP, FLIP, AFFINE = range(1, 8)
+CUTOUT, VALIDATION, MIXUP, RESIZED_CROP = range(16, 20)
 
 
 def philox(seed, counter):

@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn.functional import pad
 
-from random_draws import AFFINE, CROP, CUTOUT, FLIP, Stream, mixup_share
+from random_draws import AFFINE, CROP, CUTOUT, FLIP, RESIZED_CROP, Stream, mixup_share
 
 
 class Sample:
@@ -63,7 +63,38 @@ def cutout(image, entry, sample):
     return erased
 
 
-OPERATIONS = {"random_crop": crop, "horizontal_flip": flip, "random_affine": affine, "cutout": cutout}
+def box(entry, draws, height, width):
+    """torchvision's get_params: top, left, height and width."""
+    (smallest, largest), (narrow, wide) = entry["scale"], entry["ratio"]
+    for k in range(0, 40, 4):
+        area = height * width * draws.between(k, smallest, largest)
+        ratio = math.exp(draws.between(k + 1, math.log(narrow), math.log(wide)))
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            return draws.below(k + 2, height - h + 1), draws.below(k + 3, width - w + 1), h, w
+    w, h = min(width, round(height * wide)), min(height, round(width / narrow))
+    return (height - h) // 2, (width - w) // 2, h, w
+
+
+def enlarge(image, axis, size):
+    """Each pixel is the mean under a triangle around its centre, with weights in 22 bits."""
+    lines = image.long().unbind(axis)
+
+    def line(at):
+        centre = (at + 0.5) * (len(lines) / size)
+        weights = [max(0.0, 1 - abs(i + 0.5 - centre)) for i in range(len(lines))]
+        return sum(int(weight / sum(weights) * 2 ** 22 + 0.5) * of for weight, of in zip(weights, lines) if weight)
+    return torch.stack([line(at) + 2 ** 21 >> 22 for at in range(size)], axis).to(torch.uint8)
+
+
+def resized_crop(image, entry, sample):
+    _, height, width = image.shape
+    top, left, h, w = box(entry, sample.stream(RESIZED_CROP), height, width)
+    return enlarge(enlarge(image[:, top:top + h, left:left + w], 2, width), 1, height)
+
+
+OPERATIONS = {"random_crop": crop, "horizontal_flip": flip, "random_affine": affine, "cutout": cutout,
+              "random_resized_crop": resized_crop}
 
 
 def augment(images, ids, epoch, o):

@@ -2,6 +2,7 @@
 // Augmentation: pixels against torchvision's and numpy's (tests/golden/augment.safetensors), the
 // choices for a sample, the order of a list, and single pixels, as devices compute them, against
 // whole images.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,6 +92,11 @@ static void check_case(const tensor_file *f, const char *name, const char *descr
         uint8_t fill[3] = {(uint8_t)parameter(description, "fill")};
         if (fill[0]) fill[1] = (uint8_t)(fill[0] + 1), fill[2] = (uint8_t)(fill[0] + 2);
         image_cutout(size, side, c, fill, from->data, got);
+    } else if (!strncmp(description, "resized ", 8)) {
+        const resized_crop_choice c = {
+            (int)parameter(description, "top"), (int)parameter(description, "left"),
+            (int)parameter(description, "height"), (int)parameter(description, "width")};
+        image_resized_crop(size, c, from->data, got);
     } else if (!strncmp(description, "flip ", 5)) {
         image_flip(size, from->data, got);
     } else {
@@ -113,7 +119,7 @@ static void test_pixels_match_torchvision(void **state) {
         check_case(&f, pair->key + 5, pair->value);
         cases++;
     }
-    assert_true(cases > 144);
+    assert_true(cases > 192);
     tensor_file_release(&f);
 }
 
@@ -247,6 +253,65 @@ static void test_choices_are_keyed(void **state) {
     assert_true(d.scale == 0.5 + 1.5 * (double)random_uniform(&t, 3));
 }
 
+// A resized crop's area and ratio are in their ranges but for the rounding of its sides, it is
+// within the image, and it reaches all of it.
+static void test_resized_crops(void **state) {
+    (void)state;
+    const augmentation a = {.kind = AUGMENT_RESIZED_CROP,
+                            .scale = {0.25, 0.5},
+                            .ratio = {0.5, 2},
+                            .log_ratio = {-log(2), log(2)}};
+    const shape size = {3, 300, 200};
+    augment_key key = key0;
+    double least = 1, most = 0, narrow = 2, wide = 0;
+    int bottom = 0, right = 0;
+    for (key.id = 0; key.id < 10000; key.id++) {
+        const resized_crop_choice c = augment_choose_resized_crop(&a, &key, 0, size);
+        const double area = (double)c.height * c.width / 60000, ratio = (double)c.width / c.height;
+        assert_true(c.top >= 0 && c.left >= 0 && c.height > 0 && c.width > 0);
+        assert_true(c.top + c.height <= 300 && c.left + c.width <= 200);
+        least = fmin(least, area), most = fmax(most, area);
+        narrow = fmin(narrow, ratio), wide = fmax(wide, ratio);
+        if (c.top + c.height == 300) bottom++;
+        if (c.left + c.width == 200) right++;
+    }
+    assert_true(least > 0.24 && least < 0.26 && most > 0.49 && most < 0.51);
+    assert_true(narrow > 0.49 && narrow < 0.51 && wide > 1.9 && wide < 2.02);
+    assert_true(bottom > 10 && right > 10);
+}
+
+// The elements of the stream; and the middle of the image, if no try fits.
+static void test_resized_crops_are_keyed(void **state) {
+    (void)state;
+    augmentation a = {
+        .kind = AUGMENT_RESIZED_CROP, .scale = {0.2, 0.3}, .ratio = {1, 1}, .log_ratio = {0, 0}};
+    const random_stream s = {42, RANDOM_RESIZED_CROP, 2, 3, 12345};
+    resized_crop_choice c = augment_choose_resized_crop(&a, &key0, 2, (shape){3, 100, 100});
+    const int side = (int)rint(100 * sqrt(0.2 + (0.3 - 0.2) * (double)random_uniform(&s, 0)));
+    assert_true(c.height == side && c.width == side);
+    assert_int_equal(c.top, random_below(&s, 2, (uint32_t)(101 - side)));
+    assert_int_equal(c.left, random_below(&s, 3, (uint32_t)(101 - side)));
+    a.scale[0] = a.scale[1] = 1; // a square of 141 × 141
+    c = augment_choose_resized_crop(&a, &key0, 2, (shape){3, 100, 200});
+    assert_true(c.top == 0 && c.left == 50 && c.height == 100 && c.width == 100);
+    c = augment_choose_resized_crop(&a, &key0, 2, (shape){3, 200, 100});
+    assert_true(c.top == 50 && c.left == 0 && c.height == 100 && c.width == 100);
+    // The second try fits where the first does not.
+    a.scale[0] = 0.25;
+    int later = 0;
+    for (augment_key key = key0; key.id < 12445; key.id++) {
+        const random_stream t = {42, RANDOM_RESIZED_CROP, 2, 3, key.id};
+        c = augment_choose_resized_crop(&a, &key, 2, (shape){3, 100, 200});
+        const double first = 0.25 + 0.75 * (double)random_uniform(&t, 0);
+        const double next = 0.25 + 0.75 * (double)random_uniform(&t, 4);
+        if (first < 0.51 || next > 0.49) continue;
+        later++;
+        assert_int_equal(c.height, (int)rint(sqrt(20000 * next)));
+        assert_int_equal(c.top, random_below(&t, 6, (uint32_t)(101 - c.height)));
+    }
+    assert_true(later > 5);
+}
+
 // ---- Lists ----
 
 static void fill_image(uint8_t *image, size_t n) {
@@ -330,11 +395,12 @@ static double part(dice *d) {
     return (double)random_uniform(&d->stream, d->thrown++);
 }
 
-// Any augmentation that experiment files allow, with the ends of the ranges more often.
-static augmentation any_augmentation(dice *d, shape size) {
+// Any augmentation that experiment files allow, with the ends of the ranges more often. `kinds`: 4,
+// without resized crops, or 5.
+static augmentation any_augmentation(dice *d, int kinds, shape size) {
     static const double angles[] = {0, 45, 90, 180};
     const int least = size.height < size.width ? size.height : size.width;
-    augmentation a = {.kind = (augment_kind)below(d, 4)};
+    augmentation a = {.kind = (augment_kind)below(d, kinds)};
     a.padding = below(d, below(d, 3) ? 9 : AUGMENT_MAX_PADDING + 1);
     a.reflect = below(d, 2) && a.padding < least;
     a.alternate = below(d, 2);
@@ -345,6 +411,13 @@ static augmentation any_augmentation(dice *d, shape size) {
     for (int i = 0; i < 2; i++) a.translate[i] = below(d, 2) ? part(d) : 0;
     a.scale[0] = below(d, 3) == 0 ? 1 : below(d, 4) ? 0.5 + part(d) : 1e-4 + part(d);
     a.scale[1] = a.scale[0] + (below(d, 3) ? part(d) : 0);
+    if (a.kind == AUGMENT_RESIZED_CROP) {
+        a.scale[1] = below(d, 3) ? 1 : 0.01 + 0.99 * part(d);
+        a.scale[0] = a.scale[1] * part(d);
+        a.ratio[0] = below(d, 4) ? 0.3 + part(d) : 0.05;
+        a.ratio[1] = a.ratio[0] * (1 + 3 * part(d));
+        for (int i = 0; i < 2; i++) a.log_ratio[i] = log(a.ratio[i]);
+    }
     return a;
 }
 
@@ -352,12 +425,14 @@ static augmentation any_augmentation(dice *d, shape size) {
 static void check_pixel(const augment_list *list, const augment_map *maps, shape size, int y, int x,
                         const uint8_t *from, const uint8_t *augmented) {
     const int plane = size.height * size.width, at = y * size.width + x;
-    int k = list->count - 1;
-    while (k >= 0 && augment_source(&maps[k], size, &y, &x)) k--;
-    const int source = y * size.width + x;
-    for (int c = 0; c < size.channels; c++)
-        assert_int_equal(augmented[c * plane + at],
-                         k < 0 ? from[c * plane + source] : augment_outside(list, &maps[k], c));
+    bool resampled = false;
+    for (int k = 0; k < list->count; k++) resampled |= maps[k].kind == MAP_RESAMPLE;
+    for (int c = 0; c < size.channels; c++) {
+        const augment_plane p = {list, maps, size, c, from + c * plane};
+        assert_int_equal(augmented[c * plane + at], augment_pixel(&p, y, x));
+        if (!resampled)
+            assert_int_equal(augmented[c * plane + at], augment_moved(&p, list->count, y, x));
+    }
 }
 
 static void test_pixels_match_whole_images(void **state) {
@@ -372,8 +447,10 @@ static void test_pixels_match_whole_images(void **state) {
         augment_list list = {.count = round < 5 ? AUGMENT_MAX : below(&d, 5),
                              .mean = {100, 110, 120}};
         augment_map maps[AUGMENT_MAX];
+        int kinds = 5;
         for (int k = 0; k < list.count; k++) {
-            list.items[k] = any_augmentation(&d, size);
+            list.items[k] = any_augmentation(&d, kinds, size);
+            if (list.items[k].kind == AUGMENT_RESIZED_CROP) kinds = 4;
             maps[k] = augment_map_of(&list.items[k], &key, k, size);
         }
         augment_sample(&list, &key, size, from, scratch, got);
@@ -391,6 +468,8 @@ int main(void) {
         cmocka_unit_test(test_cutouts_reach_every_centre),
         cmocka_unit_test(test_affine_ranges),
         cmocka_unit_test(test_choices_are_keyed),
+        cmocka_unit_test(test_resized_crops),
+        cmocka_unit_test(test_resized_crops_are_keyed),
         cmocka_unit_test(test_a_list_is_applied_in_order),
         cmocka_unit_test(test_places_epochs_and_samples_differ),
         cmocka_unit_test(test_pixels_match_whole_images),

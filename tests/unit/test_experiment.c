@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Experiment files: defaults, --set, and refusals, with file, line and column.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,9 @@
     "schema: lockstep.experiment/1\nname: x\ndataset: cifar10\nmodel: small\n" \
     "virtual_shards: 4\nglobal_batch: 64\nepochs: 10\noptimizer: {kind: sgd, lr: 0.001}\n"
 
-#define AUGMENTATIONS "augmentations are: random_crop, horizontal_flip, random_affine, cutout"
+#define AUGMENTATIONS                                                          \
+    "augmentations are: random_crop, horizontal_flip, random_affine, cutout, " \
+    "random_resized_crop"
 #define KEYS                                                                                  \
     "title, dataset, model, strategy, world_size, virtual_shards, shard_seed, global_batch, " \
     "epochs, seed, repeats, normalize, augment, loader_workers, optimizer, schedule, "        \
@@ -298,13 +301,19 @@ static void augmentation_options(void **state) {
                    "  - horizontal_flip: {alternate: true}\n  - cutout: {size: 3}\n"
                    "  - cutout: {size: 8, fill: mean}\n"
                    "  - random_crop: {padding: 2, padding_mode: constant}\n"
-                   "  - horizontal_flip: {alternate: false}\n",
+                   "  - horizontal_flip: {alternate: false}\n"
+                   "  - random_resized_crop: {scale: [0.25, 1]}\n",
               &e);
     const augmentation *a = e.augment.items;
-    assert_int_equal(e.augment.count, 6);
+    assert_int_equal(e.augment.count, 7);
     assert_true(a[0].reflect && a[0].padding == 2 && a[1].alternate && a[1].p == 0.5);
     assert_true(a[2].kind == AUGMENT_CUTOUT && a[2].size == 3 && !a[2].mean);
     assert_true(a[3].size == 8 && a[3].mean && !a[4].reflect && !a[5].alternate);
+    assert_true(a[6].kind == AUGMENT_RESIZED_CROP && a[6].scale[0] == 0.25 && a[6].scale[1] == 1);
+    for (int i = 0; i < 2; i++) {
+        assert_true(a[6].ratio[i] == (i ? 4.0 / 3 : 3.0 / 4));
+        assert_true(fabs(a[6].log_ratio[i] - log(a[6].ratio[i])) < 1e-15);
+    }
     const yaml_node *list = yaml_find(e.resolved, "augment");
     assert_string_equal(yaml_get(list, "0.random_crop.padding_mode")->text, "reflect");
     assert_string_equal(yaml_get(list, "1.horizontal_flip.alternate")->text, "true");
@@ -312,6 +321,8 @@ static void augmentation_options(void **state) {
     assert_string_equal(yaml_get(list, "3.cutout.fill")->text, "mean");
     assert_null(yaml_get(list, "4.random_crop.padding_mode"));
     assert_null(yaml_get(list, "5.horizontal_flip.alternate"));
+    assert_string_equal(yaml_get(list, "6.random_resized_crop.ratio.1")->text,
+                        "1.3333333333333333");
     experiment_release(&e);
 }
 
@@ -416,6 +427,9 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "augment: [cutout: {size: 9}]\n",
             "9:26: 'size': expected an integer between 1 and 8, got '9'");
     refuses(HEAD "augment: [cutout: {size: 4, fill: grey}]\n", "9:35: 'fill': expected 0 or mean");
+    refuses(HEAD "augment: [random_resized_crop: {ratio: 1}]\n", "9:40: 'ratio': expected a list");
+    refuses(HEAD "augment: [random_resized_crop, horizontal_flip, random_resized_crop]\n",
+            "9:49: 'random_resized_crop' is there twice");
     refuses(HEAD "augment: [cut_out: {size: 4}]\n",
             "9:11: unknown augmentation 'cut_out': did you mean 'cutout'? The " AUGMENTATIONS);
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");

@@ -22,7 +22,7 @@ static const char *const optimizers[] = {"sgd", "adam", "adamw", "adadelta"};
 static const char *const schedules[] = {"constant", "multistep", "cosine",
                                         "linear",   "one_cycle", "plateau"};
 static const char *const augmentations[] = {"random_crop", "horizontal_flip", "random_affine",
-                                            "cutout"};
+                                            "cutout", "random_resized_crop"};
 static const char *const inits[] = {"default",        "kaiming_normal", "kaiming_uniform",
                                     "xavier_uniform", "zero",           "one",
                                     "dirac",          "whiten"};
@@ -56,7 +56,7 @@ static void other_functions_are_no_slips(void **state) {
     expect("CosineAnnealingWarmRestarts polynomial ExponentialLR cyclic lambda "
            "cosine2",
            schedules, COUNT(schedules), NULL);
-    expect("vertical_flip RandomVerticalFlip random_resized_crop center_crop random_erasing cutmix "
+    expect("vertical_flip RandomVerticalFlip center_crop random_erasing cutmix "
            "ColorJitter trivial_augment",
            augmentations, COUNT(augmentations), NULL);
     expect("xavier_normal kaiming he_normal trunc_normal normal uniform orthogonal constant", inits,
@@ -84,6 +84,8 @@ static void slips_get_an_answer(void **state) {
     assert_non_null(strstr(note, "'linear' takes a function"));
     expect("RandomHorizontalFlip horizontl_flip", augmentations, COUNT(augmentations),
            "horizontal_flip");
+    expect("RandomResizedCrop resized_crop", augmentations, COUNT(augmentations),
+           "random_resized_crop");
     expect("kaiming_normal_ kaimng_normal", inits, COUNT(inits), "kaiming_normal");
 }
 

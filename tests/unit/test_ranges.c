@@ -140,6 +140,10 @@ static const row augmentations[] = {
     {"augment=[random_affine: {degrees: 1, scale: [%s, 1]}]", "scale", {"0", "100.1"}},
     {"augment=[random_affine: {degrees: 1, scale: [1, %s]}]", "scale", {"0.5", "100.1"}},
     {"augment=[cutout: {size: %s}]", "size", {"0", "9"}},
+    {"augment=[random_resized_crop: {scale: [%s, 1]}]", "scale", {"0", "1.1"}},
+    {"augment=[random_resized_crop: {scale: [0.5, %s]}]", "scale", {"0.4", "1.1"}},
+    {"augment=[random_resized_crop: {ratio: [%s, 2]}]", "ratio", {"0", "2.1"}},
+    {"augment=[random_resized_crop: {ratio: [1, %s]}]", "ratio", {"0.5", "101"}},
 };
 static const row settings_of_tensors[] = {
     {"tensors={'*': {lr_factor: %s}}", "lr_factor", {"0", "-1", "1000001"}},
@@ -203,7 +207,8 @@ static void numbers_in_lists_and_mappings(void **state) {
     (void)state;
     static const char *const unknown[] = {
         "augment=[random_crop: {zzzzzz: 1}]", "augment=[horizontal_flip: {zzzzzz: 1}]",
-        "augment=[random_affine: {zzzzzz: 1}]", "augment=[cutout: {zzzzzz: 1}]"};
+        "augment=[random_affine: {zzzzzz: 1}]", "augment=[cutout: {zzzzzz: 1}]",
+        "augment=[random_resized_crop: {zzzzzz: 1}]"};
     static const char *const words_of_augment[] = {"padding_mode", "alternate", "interpolation",
                                                    "fill"};
     static const char *const words_of_tensors[] = {"init"};
@@ -221,8 +226,8 @@ static void numbers_in_lists_and_mappings(void **state) {
     // A new augmentation needs a row above.
     assert_int_equal(experiment_read(&e, path, &none, 1, &err), STATUS_USAGE);
     assert_non_null(strstr(err.message, "augmentations are: random_crop, horizontal_flip, "
-                                        "random_affine, cutout"));
-    assert_string_equal(strrchr(err.message, ' '), " cutout");
+                                        "random_affine, cutout, random_resized_crop"));
+    assert_string_equal(strrchr(err.message, ' '), " random_resized_crop");
     for (size_t i = 0; i < COUNT(unknown); i++)
         check_keys(unknown[i], augmentations, COUNT(augmentations), words_of_augment,
                    COUNT(words_of_augment));

@@ -6,9 +6,10 @@
 // take neighbouring samples of a pixel. So a block transposes a tile of pixels × samples in shared
 // memory: each of its warps reads images, then all of its threads write four samples of a pixel.
 //
-// Augmentation moves bytes before normalisation: it only changes where a byte is read. A block
-// first makes the maps of its samples, one thread per map, and then follows them back from each
-// pixel. Every tile of a sample makes its maps again: that takes work, but no launch and no memory.
+// Augmentation moves bytes before normalisation: it only changes where a byte is read, or if a list
+// resamples, where four are. A block first makes the maps of its samples, one thread per map, and
+// then follows them back from each pixel. Every tile of a sample makes its maps again: that takes
+// work, but no launch and no memory.
 #include "compute/augmentation.h"
 #include "compute/cuda/kernels/device.cuh"
 
@@ -72,25 +73,24 @@ static __device__ const uint8_t *plane_of(const load_task &t, const part &p, uin
     return t.images + ((size_t)image * (size_t)t.size.channels + (size_t)p.channel) * plane;
 }
 
-// Returns the source of a pixel of the augmented plane. NULL: it has none, and its value is
-// *outside.
-static __device__ const uint8_t *source_of(const load_task &t, const part &p,
-                                           const augment_map *maps, const uint8_t *plane, int pixel,
-                                           uint8_t *outside) {
-    int y = pixel / t.size.width, x = pixel % t.size.width;
-    for (int k = t.augment.count; k-- > 0;)
-        if (!augment_source(&maps[k], t.size, &y, &x)) {
-            *outside = augment_outside(&t.augment, &maps[k], p.channel);
-            return NULL;
-        }
-    return plane + (y * t.size.width + x);
+enum augmented { PLAIN, MOVED, RESAMPLED };
+
+// Returns a pixel of the plane, augmented.
+template <augmented HOW>
+static __device__ uint8_t byte_of(const load_task &t, const part &p, const augment_map *maps,
+                                  const uint8_t *bytes, int pixel) {
+    if (HOW == PLAIN) return bytes[pixel];
+    const augment_plane plane = {&t.augment, maps, t.size, p.channel, bytes};
+    const int y = pixel / t.size.width, x = pixel % t.size.width;
+    if (HOW == MOVED) return augment_moved(&plane, t.augment.count, y, x);
+    return augment_pixel(&plane, y, x);
 }
 
 // ---- A tile ----
 
 // Lanes without a sample become black, because `rows` has no entry for them. A thread issues all of
 // its reads before it waits for the first.
-template <bool AUGMENTED>
+template <augmented HOW>
 static __device__ void read_tile(const cut &c, const load_task &t, const part &p,
                                  const augment_map (*maps)[AUGMENT_MAX], uint8_t (*tile)[ROW]) {
     const int samples = c.count[p.shard] - p.lane;
@@ -105,12 +105,9 @@ static __device__ void read_tile(const cut &c, const load_task &t, const part &p
     for (int k = 0; k < SAMPLES / WARPS; k++)
         for (int j = 0; j < PIXELS / WARP; j++) {
             const int i = i0 + j * WARP, pixel = p.pixel + i;
-            const uint8_t *from = NULL;
-            uint8_t outside = 0;
+            bytes[k][j] = 0;
             if (plane[k] && i < p.pixels)
-                from = AUGMENTED ? source_of(t, p, maps[n0 + k * WARPS], plane[k], pixel, &outside)
-                                 : plane[k] + pixel;
-            bytes[k][j] = from ? *from : outside;
+                bytes[k][j] = byte_of<HOW>(t, p, maps[n0 + k * WARPS], plane[k], pixel);
         }
     for (int k = 0; k < SAMPLES / WARPS; k++)
         for (int j = 0; j < PIXELS / WARP; j++) tile[n0 + k * WARPS][i0 + j * WARP] = bytes[k][j];
@@ -133,19 +130,25 @@ static __device__ void write_tile(const cut &c, const load_task &t, const part &
     }
 }
 
-template <bool AUGMENTED>
+template <augmented HOW>
 static __global__ void __launch_bounds__(WARP *WARPS) load(cut c, load_task t) {
     wait_for_kernels_before();
     __shared__ uint8_t tile[SAMPLES][ROW];
-    __shared__ augment_map maps[AUGMENTED ? SAMPLES : 1][AUGMENT_MAX];
+    __shared__ augment_map maps[HOW == PLAIN ? 1 : SAMPLES][AUGMENT_MAX];
     const part p = part_of_block(c, t);
-    if (AUGMENTED) {
+    if (HOW != PLAIN) {
         make_maps(c, t, p, maps);
         __syncthreads();
     }
-    read_tile<AUGMENTED>(c, t, p, maps, tile);
+    read_tile<HOW>(c, t, p, maps, tile);
     __syncthreads();
     write_tile(c, t, p, tile);
+}
+
+static bool resamples(const augment_list *list) {
+    for (int k = 0; k < list->count; k++)
+        if (list->items[k].kind == AUGMENT_RESIZED_CROP) return true;
+    return false;
 }
 
 void cuda_load(launch_stream s, const cut *c, const load_task *t) {
@@ -154,8 +157,10 @@ void cuda_load(launch_stream s, const cut *c, const load_task *t) {
     const unsigned rows_of_tiles = blocks_for((size_t)c->lanes, SAMPLES);
     const dim3 grid(blocks_for(plane, PIXELS), (unsigned)t->size.channels * rows_of_tiles,
                     (unsigned)(c->end - c->first));
-    if (t->augment.count > 0)
-        LAUNCH(load<true>, grid, dim3(WARP, WARPS), s, *c, *t);
+    if (t->augment.count == 0)
+        LAUNCH(load<PLAIN>, grid, dim3(WARP, WARPS), s, *c, *t);
+    else if (resamples(&t->augment))
+        LAUNCH(load<RESAMPLED>, grid, dim3(WARP, WARPS), s, *c, *t);
     else
-        LAUNCH(load<false>, grid, dim3(WARP, WARPS), s, *c, *t);
+        LAUNCH(load<MOVED>, grid, dim3(WARP, WARPS), s, *c, *t);
 }

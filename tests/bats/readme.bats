@@ -91,6 +91,34 @@ yaml_block() {
         inside { block = block $0 "\n" }' "$1"
 }
 
+@test "docs/transfer.md: the last layer learns alone for three epochs, then all layers do" {
+    need_tool synth-cifar train-single tensor
+    mkdir -p "$WORK/experiments"
+    cd "$WORK" || return
+    "$BIN/synth-cifar" -q --train 64 --test 8 --out data
+    cat >net.yaml <<'END'
+schema: lockstep.model/1
+name: net
+input: [3, 32, 32]
+layers: [conv: {name: conv1, out: 4, kernel: 3}, relu, max_pool: {size: 2}, flatten, linear: {name: fc, out: 10}]
+END
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: flowers-resnet' 'dataset: synthetic' "model: $WORK/net.yaml" \
+        'global_batch: 64' 'epochs: 1' 'optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}' >experiments/flowers-resnet.yaml
+    yaml_block "$ROOT/docs/transfer.md" "name: flowers-transfer" >experiments/flowers-transfer.yaml
+    go() {
+        succeeds "$BIN/train-single" -q --experiment "experiments/$1.yaml" --train data/train.st.zst --out "$2" "${@:3}"
+    }
+    go flowers-resnet weights --set seed=7
+    go flowers-transfer three --set epochs=3 --init weights/model.st.zst --init-except 'fc.*'
+    go flowers-transfer four --set epochs=4 --init weights/model.st.zst --init-except 'fc.*'
+    values() { "$BIN/tensor" cat "$1/model.st.zst" "$2" | sha256sum; }
+    [ "$(values three conv1.weight)" = "$(values weights conv1.weight)" ]
+    [ "$(values four conv1.weight)" != "$(values weights conv1.weight)" ]
+    [ "$(values three fc.weight)" != "$(values weights fc.weight)" ]
+    yaml_block "$ROOT/docs/transfer.md" "name: flowers-scratch" >experiments/flowers-scratch.yaml
+    go flowers-scratch scratch --set epochs=1
+}
+
 @test "the model and the experiment of docs/models.md work on synthetic images" {
     need_tool pipeline synth-cifar shard train-single evaluate report
     mkdir -p "$WORK/experiments/models"

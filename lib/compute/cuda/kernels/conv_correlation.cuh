@@ -88,9 +88,10 @@ template <typename S, bool WINDOWS> struct correlation_source {
 
     __device__ __forceinline__ void tell(int to) {
         if ((int)threadIdx.x >= S::DEPTH) return;
-        const ptrdiff_t at =
-            (ptrdiff_t)term.high * t.in_plane + term.middle * t.in_row + term.low * t.lanes;
-        taps[to][threadIdx.x] = {at, term.high < t.in.channels ? term.middle : NOWHERE, term.low};
+        // nvcc takes a variable in these braces for one that nobody reads.
+        taps[to][threadIdx.x] = {(ptrdiff_t)term.high * t.in_plane + term.middle * t.in_row +
+                                     term.low * t.lanes,
+                                 term.high < t.in.channels ? term.middle : NOWHERE, term.low};
     }
 
     __device__ __forceinline__ void fetch_left() {

@@ -22,6 +22,18 @@ static __device__ __forceinline__ void copy_four(float *to, const float *from, b
 #endif
 }
 
+// As copy_four, of 4 bytes.
+static __device__ __forceinline__ void copy_one(float *to, const float *from, bool exists) {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(from),
+                 "r"(exists ? 4 : 0)
+                 : "memory");
+#else
+    *to = exists ? *from : 0.0f;
+#endif
+}
+
 // Ends a batch: the copies since the last one.
 static __device__ __forceinline__ void end_copies(void) {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800

@@ -88,10 +88,10 @@ template <typename S, bool WINDOWS> struct correlation_source {
 
     __device__ __forceinline__ void tell(int to) {
         if ((int)threadIdx.x >= S::DEPTH) return;
-        // nvcc takes a variable in these braces for one that nobody reads.
-        taps[to][threadIdx.x] = {(ptrdiff_t)term.high * t.in_plane + term.middle * t.in_row +
-                                     term.low * t.lanes,
-                                 term.high < t.in.channels ? term.middle : NOWHERE, term.low};
+        kernel_tap &own = taps[to][threadIdx.x];
+        own.at = (ptrdiff_t)term.high * t.in_plane + term.middle * t.in_row + term.low * t.lanes;
+        own.y = term.high < t.in.channels ? term.middle : NOWHERE;
+        own.x = term.low;
     }
 
     __device__ __forceinline__ void fetch_left() {

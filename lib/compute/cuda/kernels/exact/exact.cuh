@@ -45,7 +45,7 @@ static __device__ __forceinline__ float sum_by_halves(float value, int width) {
 
 // A block takes some groups and channels: threadIdx.x is the sample, .y a row, .z the channel and,
 // of `together` groups, the group.
-enum { PLANE_THREADS = 256, PLANE_THREADS_MOST = 512, ROWS_MOST = 16 };
+enum { PLANE_THREADS = 256, PLANE_THREADS_MOST = 512 };
 
 struct two_floats {
     float a, b;
@@ -57,7 +57,7 @@ static __device__ __forceinline__ two_floats add(two_floats x, two_floats y) {
 
 static inline dim3 plane_block(int height, unsigned threads = PLANE_THREADS) {
     unsigned rows = 1;
-    while (rows < ROWS_MOST && rows < (unsigned)height && rows < threads / GROUP) rows *= 2;
+    while (rows < (unsigned)height && rows < threads / GROUP) rows *= 2;
     return dim3(GROUP, rows, threads / GROUP / rows);
 }
 
@@ -118,23 +118,41 @@ static __device__ __forceinline__ two_floats sum_of_rows(int height, bool live, 
     return total;
 }
 
-// The sums of a row of `width` elements: four sums of every fourth element, then the sum of the
-// four. `load(x)` returns element x, and `add(value, exists, sum)` adds it, or zeros. The loads of
-// several elements are under way together.
+// Sums of a row: four of every fourth element, then the sum of the four.
+struct row_chains {
+    two_floats of[4];
+
+    __device__ __forceinline__ two_floats total() const {
+        return two_floats{(of[0].a + of[1].a) + (of[2].a + of[3].a),
+                          (of[0].b + of[1].b) + (of[2].b + of[3].b)};
+    }
+};
+
+// The sums of a row of `width` elements. `load(x)` returns element x, and `add(value, exists, sum)`
+// adds it, or zeros. The loads of several elements are under way together.
 template <typename Load, typename Add>
 static __device__ __forceinline__ two_floats sum_of_row(int width, const Load &load,
                                                         const Add &add) {
-    enum { CHAINS = 4, AHEAD = 16 };
-    two_floats chain[CHAINS] = {};
+    enum { AHEAD = 16 };
+    row_chains chains = {};
     for (int x = 0; x < width; x += AHEAD) {
         float v[AHEAD];
 #pragma unroll
         for (int k = 0; k < AHEAD; k++) v[k] = load(clamped(x + k, width));
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++) add(v[k], x + k < width, chain[k % CHAINS]);
+        for (int k = 0; k < AHEAD; k++) add(v[k], x + k < width, chains.of[k % 4]);
     }
-    return two_floats{(chain[0].a + chain[1].a) + (chain[2].a + chain[3].a),
-                      (chain[0].b + chain[1].b) + (chain[2].b + chain[3].b)};
+    return chains.total();
+}
+
+// The same of the first `width` of N elements.
+template <int N, typename Add>
+static __device__ __forceinline__ two_floats sum_of_elements(int width, const float (&v)[N],
+                                                             const Add &add) {
+    row_chains chains = {};
+#pragma unroll
+    for (int k = 0; k < N; k++) add(v[k], k < width, chains.of[k % 4]);
+    return chains.total();
 }
 
 // ---- Two numbers of each channel and group ----

@@ -129,7 +129,9 @@ static void launch_picked(launch_stream s, const cut *c, const ordered_correlati
 
 void cuda_exact_correlate(launch_stream s, const cut *c, const ordered_correlation *t) {
     const correlation &p = t->product;
-    if (t->phase.width > 0)
+    if (cuda_exact_has_few_sums(c, t))
+        cuda_exact_correlate_few_sums(s, c, t);
+    else if (t->phase.width > 0)
         launch_picked<true, false>(s, c, *t);
     else if (t->part < p.terms)
         launch_picked<false, true>(s, c, *t);

@@ -20,4 +20,8 @@ typedef struct ordered_correlation {
 
 void cuda_exact_correlate(launch_stream s, const cut *c, const ordered_correlation *t);
 
+// A part of it, for few sums (exact_sums.cu).
+bool cuda_exact_has_few_sums(const cut *c, const ordered_correlation *t);
+void cuda_exact_correlate_few_sums(launch_stream s, const cut *c, const ordered_correlation *t);
+
 #endif

@@ -60,6 +60,7 @@ static __device__ __forceinline__ linear_sums sum_of_slot(const float *const (&d
     for (; first < end; first += GROUP) {
         const int last = first + GROUP < lanes ? first + GROUP : lanes;
         linear_sums sums = {};
+#pragma unroll 4
         for (int n = first; n < last; n += LANE_ROUND) add_samples(dz, x, n, sums);
         tree_push(&along, sums);
     }

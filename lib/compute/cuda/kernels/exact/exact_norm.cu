@@ -2,49 +2,97 @@
 // Batch norm's statistics and the sums of its gradients, in the order of the CPU's engine: of a
 // group as in cpu/kernels/epilogue.c, and over the groups of a shard as in cpu/batch_norm.c. What
 // follows from a shard's sums is in norm.cuh, and over the shards norm.cu has that order already.
+#include <climits>
+
 #include "compute/cuda/kernels/epilogue_window.cuh"
 #include "compute/cuda/kernels/exact/exact.cuh"
 #include "compute/cuda/kernels/norm.cuh"
 
 // ---- Statistics of a group ----
 
+// Adds z - centre, and its square.
+static __device__ __forceinline__ void add_centred(float z, bool exists, float centre,
+                                                   two_floats &sum) {
+    const float d = exists ? z - centre : 0.0f;
+    sum.a += d;
+    sum.b = fmaf(d, d, sum.b);
+}
+
+// A thread's elements of z, of one row after the other; or, if it has one of at most KEPT elements,
+// that row in registers. KEPT 0: not so.
+template <int KEPT> struct row_source {
+    const float *z;
+    size_t row, lanes; // floats from one row, one element to the next
+    int width;
+    float kept[KEPT > 0 ? KEPT : 1];
+
+    __device__ __forceinline__ void keep(bool live) {
+#pragma unroll
+        for (int x = 0; x < KEPT; x++)
+            if (live) kept[x] = z[(size_t)threadIdx.y * row + (size_t)clamped(x, width) * lanes];
+    }
+
+    __device__ __forceinline__ two_floats sum(int y, float centre) const {
+        const auto add = [&](float v, bool exists, two_floats &sum) {
+            add_centred(v, exists, centre, sum);
+        };
+        if constexpr (KEPT > 0) {
+            return sum_of_elements<KEPT>(width, kept, add);
+        } else {
+            const float *from = z + (size_t)y * row;
+            return sum_of_row(
+                width, [&](int x) { return from[(size_t)x * lanes]; }, add);
+        }
+    }
+};
+
 // The sum of z - centre of a channel, and of its square; of all samples of the group.
-static __device__ __forceinline__ two_floats centred_sums(const cut &c, shape size,
-                                                          const plane_place &p, const float *z,
+template <int KEPT>
+static __device__ __forceinline__ two_floats centred_sums(const cut &c, int height, bool live,
+                                                          const row_source<KEPT> &rows,
                                                           float centre) {
-    const size_t lanes = (size_t)c.lanes, row = (size_t)size.width * lanes;
-    const two_floats total = sum_of_rows(size.height, p.live, [&](int y) {
-        const float *from = z + (size_t)y * row;
-        return sum_of_row(
-            size.width, [&](int x) { return from[(size_t)x * lanes]; },
-            [&](float v, bool exists, two_floats &sum) {
-                const float d = exists ? v - centre : 0.0f;
-                sum.a += d;
-                sum.b = fmaf(d, d, sum.b);
-            });
-    });
+    const two_floats total = sum_of_rows(height, live, [&](int y) { return rows.sum(y, centre); });
     const int width = cpu_lanes(c.lanes);
     return two_floats{sum_by_halves(total.a, width), sum_by_halves(total.b, width)};
 }
 
 // The numbers of a channel: the corrected two-pass algorithm of cpu/kernels/epilogue.c. The first
 // pass takes the differences from 0, which are the values themselves.
-static __device__ __forceinline__ void write_moments(const cut &c, const norm_task &t,
-                                                     const plane_place &p, bool leads) {
+template <int KEPT>
+static __device__ __forceinline__ void write_moments_of(const cut &c, const norm_task &t,
+                                                        const plane_place &p, bool leads) {
     __shared__ float centres[PLANE_THREADS_MOST / GROUP];
-    const size_t plane = (size_t)t.size.height * (size_t)t.size.width * (size_t)c.lanes;
+    const size_t row = (size_t)t.size.width * (size_t)c.lanes;
     const size_t number = (size_t)p.shard * (size_t)t.size.channels + (size_t)p.channel;
-    const float *z = t.z + number * plane + p.sample;
+    row_source<KEPT> rows = {t.z + number * (size_t)t.size.height * row + p.sample,
+                             row,
+                             (size_t)c.lanes,
+                             t.size.width,
+                             {}};
     const double n = p.samples * positions(t.size);
-    const two_floats first = centred_sums(c, t.size, p, z, 0.0f);
+    rows.keep(p.live && (int)threadIdx.y < t.size.height);
+    const two_floats first = centred_sums(c, t.size.height, p.live, rows, 0.0f);
     if (threadIdx.x == 0 && threadIdx.y == 0) centres[threadIdx.z] = (float)((double)first.a / n);
     __syncthreads();
     const float centre = centres[threadIdx.z];
-    const two_floats sum = centred_sums(c, t.size, p, z, centre);
+    const two_floats sum = centred_sums(c, t.size.height, p.live, rows, centre);
     if (!leads) return;
     const double rest = (double)sum.a / n, m2 = (double)sum.b - (double)sum.a * rest;
     numbers_of(t.parts, c, t.size.channels, p.shard, p.group)[p.channel] =
         two_sums{(double)centre + rest, m2 < 0 ? 0 : m2}; // a NaN stays one
+}
+
+static __device__ __forceinline__ void write_moments(const cut &c, const norm_task &t,
+                                                     const plane_place &p, bool leads) {
+    const int width = t.size.height <= (int)blockDim.y ? t.size.width : INT_MAX;
+    if (width <= 4)
+        write_moments_of<4>(c, t, p, leads);
+    else if (width <= 16)
+        write_moments_of<16>(c, t, p, leads);
+    else if (width <= 32)
+        write_moments_of<32>(c, t, p, leads);
+    else
+        write_moments_of<0>(c, t, p, leads);
 }
 
 // Groups of a block: with few rows it has several, which saves waiting for the other blocks.
@@ -56,9 +104,12 @@ static inline unsigned groups_together(const cut *c, dim3 block) {
     return together;
 }
 
-// The block for planes of so many rows.
-static inline dim3 norm_block(const cut *c, int height, unsigned *together) {
-    dim3 block = plane_block(height);
+// The block for planes of so many rows. If few blocks leave processors idle, each is larger.
+static inline dim3 norm_block(const cut *c, int channels, int height, unsigned *together) {
+    const unsigned blocks =
+        (unsigned)channels * groups_of(c->lanes) * (unsigned)(c->end - c->first);
+    const bool large = height > PLANE_THREADS / GROUP && blocks < PROCESSORS;
+    dim3 block = plane_block(height, large ? PLANE_THREADS_MOST : PLANE_THREADS);
     *together = groups_together(c, block);
     if (block.z < *together) block.z = *together;
     return block;
@@ -117,11 +168,11 @@ static __device__ __forceinline__ reached_element element_of_y(const cuda_epilog
     return {passed ? e.dy : 0.0f, z};
 }
 
-// The sums of dt and of dt · (z - mean) in row y, one element after another. The loads of several
-// are under way together.
+// The sums of dt and of dt · (z - mean) in row y, one element after another. The loads of AHEAD are
+// under way together.
+template <int AHEAD>
 static __device__ __forceinline__ two_floats gradient_row(const cut &c, const cuda_epilogue_task &t,
                                                           const plane_place &p, int y) {
-    enum { AHEAD = 8 };
     const int step = t.pool ? 2 : 1, width = t.size.width / step, height = t.size.height / step;
     const size_t lanes = (size_t)c.lanes;
     const size_t plane = (size_t)p.shard * (size_t)t.size.channels + (size_t)p.channel;
@@ -155,8 +206,10 @@ static __device__ __forceinline__ two_floats gradient_row(const cut &c, const cu
 
 static __device__ __forceinline__ void write_gradient(const cut &c, const cuda_epilogue_task &t,
                                                       const plane_place &p, bool leads) {
-    const two_floats total = sum_of_rows(t.pool ? t.size.height / 2 : t.size.height, p.live,
-                                         [&](int y) { return gradient_row(c, t, p, y); });
+    const int step = t.pool ? 2 : 1;
+    const two_floats total = sum_of_rows(t.size.height / step, p.live, [&](int y) {
+        return t.size.width / step <= 4 ? gradient_row<4>(c, t, p, y) : gradient_row<8>(c, t, p, y);
+    });
     const int width = cpu_lanes(c.lanes);
     const float dt = sum_by_halves(total.a, width), centred = sum_by_halves(total.b, width);
     if (!leads) return;
@@ -207,7 +260,7 @@ parts_room cuda_exact_moments_room(shape size, int lanes, int shards) {
 
 void cuda_exact_moments(launch_stream s, const cut *c, const norm_task *t) {
     unsigned together;
-    const dim3 block = norm_block(c, t->size.height, &together);
+    const dim3 block = norm_block(c, t->size.channels, t->size.height, &together);
     if (c->first >= c->end) return;
     LAUNCH(moments_in_order, plane_grid(c, t->size.channels, block, together), block, s, *c,
            together, *t);
@@ -219,7 +272,8 @@ parts_room cuda_exact_epilogue_sums_room(const cuda_epilogue_task *t, int lanes,
 
 void cuda_exact_epilogue_sums(launch_stream s, const cut *c, const cuda_epilogue_task *t) {
     unsigned together;
-    const dim3 block = norm_block(c, t->pool ? t->size.height / 2 : t->size.height, &together);
+    const dim3 block =
+        norm_block(c, t->size.channels, t->pool ? t->size.height / 2 : t->size.height, &together);
     if (c->first >= c->end) return;
     LAUNCH(gradient_in_order, plane_grid(c, t->size.channels, block, together), block, s, *c,
            together, *t);

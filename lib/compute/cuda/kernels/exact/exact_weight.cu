@@ -15,14 +15,17 @@
 #include "compute/layer_sums.h"
 
 // A strip is TAPS neighbouring elements of a kernel row, in a channel of the input: a whole row, or
-// with one of the TAPS an element. A team has OUTPUTS output channels × STRIPS strips. From one
-// position to the next, a strip moves by STEP of the elements that the block keeps.
+// with one of the TAPS an element. From one position to the next, it moves by STEP of the elements
+// that the block keeps. A team has OUTPUTS output channels × STRIPS strips.
 template <int Outputs, int Strips, int Taps, int Stride, int Positions> struct tile_shape {
     static constexpr int OUTPUTS = Outputs, STRIPS = Strips, TAPS = Taps, STEP = Stride;
-    static constexpr int POSITIONS = Positions; // of a piece
     static constexpr int WEIGHTS = Outputs * Strips * Taps;
+    static constexpr int POSITIONS = Positions; // of a piece
     // An odd number, so that the two strips that a warp reads are in different banks.
     static constexpr int ELEMENTS = ((Positions - 1) * Stride + Taps) | 1;
+    // A branch that ends a piece early costs few weights more than it saves: the loads behind it
+    // cannot move up.
+    static constexpr bool ENDS_EARLY = WEIGHTS > 5;
 };
 
 enum {
@@ -35,8 +38,8 @@ enum {
 };
 
 template <typename S> struct alignas(16) piece {
-    static constexpr int ROWS = TEAMS_DOWN * S::OUTPUTS, STRIPS = TEAMS_ACROSS * S::STRIPS;
-    float dz[ROWS][S::POSITIONS][GROUP];
+    static constexpr int OUTPUTS = TEAMS_DOWN * S::OUTPUTS, STRIPS = TEAMS_ACROSS * S::STRIPS;
+    float dz[OUTPUTS][S::POSITIONS][GROUP];
     float x[STRIPS][S::ELEMENTS][GROUP];
 };
 
@@ -110,7 +113,7 @@ template <int Rows, int Elements> struct sources {
             const bool exists = (unsigned)(p.y + at[i].y) < (unsigned)plane.height &&
                                 (unsigned)(p.x + at[i].x) < (unsigned)plane.width;
             if ((i + 1) * WEIGHT_THREADS <= ALL || n < ALL)
-                copy_four(to + 4 * n, at[i].from + (exists ? moved : 0), exists);
+                copy_four(to + 4 * n, at[i].from + moved, exists);
         }
     }
 };
@@ -118,18 +121,17 @@ template <int Rows, int Elements> struct sources {
 // ---- A block's tile ----
 
 template <typename S> struct weight_tile {
-    typedef piece<S> own_piece;
     const exact_weights &t;
     size_t number;  // of the shard, or of a part of its channels
     int row, strip; // of the block: the first
-    sources<own_piece::ROWS, S::POSITIONS> dz;
-    sources<own_piece::STRIPS, S::ELEMENTS> x;
+    sources<piece<S>::OUTPUTS, S::POSITIONS> dz;
+    sources<piece<S>::STRIPS, S::ELEMENTS> x;
 
     __device__ __forceinline__ weight_tile(const exact_weights &task)
         : t(task), number((size_t)task.first + blockIdx.z) {
-        const int down = (int)blocks_for((size_t)t.out.channels, own_piece::ROWS);
-        row = (int)blockIdx.x % down * own_piece::ROWS;
-        strip = (int)blockIdx.x / down * own_piece::STRIPS;
+        const int down = (int)blocks_for((size_t)t.out.channels, piece<S>::OUTPUTS);
+        row = (int)blockIdx.x % down * piece<S>::OUTPUTS;
+        strip = (int)blockIdx.x / down * piece<S>::STRIPS;
         dz.find([&](int r, int element, int four, source &s) { find_dz(r, element, four, s); });
         x.find([&](int r, int element, int four, source &s) { find_x(r, element, four, s); });
     }
@@ -159,7 +161,7 @@ template <typename S> struct weight_tile {
             s.y = NOWHERE;
     }
 
-    __device__ __forceinline__ void copy(place p, own_piece &to) const {
+    __device__ __forceinline__ void copy(place p, piece<S> &to) const {
         if (p.y < t.out.height) {
             dz.copy(p, t.out, t.lanes, &to.dz[0][0][0]);
             x.copy({p.y * t.stride_y, p.x * t.stride_x}, t.in, t.lanes, &to.x[0][0][0]);
@@ -187,9 +189,8 @@ static __device__ __forceinline__ team_place place_of_team(void) {
     return {(int)threadIdx.x, team / TEAMS_ACROSS, team % TEAMS_ACROSS};
 }
 
-// Returns the first of a team's strips in a block; the others are TEAMS_ACROSS apart, so that a
-// warp reads neighbours.
-template <typename S> static __device__ __forceinline__ int strip_of(const team_place &own, int i) {
+// Returns a team's i-th strip in a block. A warp reads neighbours.
+static __device__ __forceinline__ int strip_of(const team_place &own, int i) {
     return own.across + i * TEAMS_ACROSS;
 }
 
@@ -203,18 +204,18 @@ static __device__ __forceinline__ void add_piece(const exact_weights &t, const p
     const int shift = t.packed ? own.lane / 4 : 0; // of the thread's position
 #pragma unroll
     for (int n = 0; n < S::POSITIONS; n++) {
-        if (n % 4 == 0 && n * apart >= last) break;
+        if (S::ENDS_EARLY && n % 4 == 0 && n * apart >= last) break;
         const bool exists = n * apart + shift < last;
         float d[S::OUTPUTS];
 #pragma unroll
         for (int o = 0; o < S::OUTPUTS; o++) d[o] = from.dz[own.down * S::OUTPUTS + o][n][own.lane];
 #pragma unroll
         for (int k = 0; k < S::STRIPS; k++) {
+            const float(*x_of)[GROUP] = from.x[strip_of(own, k)];
 #pragma unroll
             for (int tap = 0; tap < S::TAPS; tap++)
-                v[k][tap] = n > 0 && tap + S::STEP < S::TAPS
-                                ? v[k][tap + S::STEP]
-                                : from.x[strip_of<S>(own, k)][n * S::STEP + tap][own.lane];
+                v[k][tap] = n > 0 && tap + S::STEP < S::TAPS ? v[k][tap + S::STEP]
+                                                             : x_of[n * S::STEP + tap][own.lane];
         }
 #pragma unroll
         for (int i = 0; i < S::WEIGHTS; i++) {
@@ -308,7 +309,7 @@ static __device__ __forceinline__ void write_tile(const weight_tile<S> &w, const
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
         const int n = first + i, tap = n % S::TAPS;
-        const int strip = w.strip + strip_of<S>(own, n / S::TAPS % S::STRIPS);
+        const int strip = w.strip + strip_of(own, n / S::TAPS % S::STRIPS);
         const int row = w.row + own.down * S::OUTPUTS + n / S::TAPS / S::STRIPS;
         if (own.lane % SAME == 0 && n < S::WEIGHTS && row < w.t.out.channels &&
             strip < w.t.strips && tap < w.t.taps)
@@ -327,7 +328,7 @@ static __device__ __forceinline__ void add_groups_of(const weight_tile<S> &w, un
     const int columns = column + wide < t.columns ? wide : t.columns - column;
     const float *from = t.sums + w.number * groups_of(t.lanes) * weights;
     float *to = t.gradients.base + shard * t.gradients.stride + t.at + part * weights;
-    for (int i = (int)thread_of_block(); i < piece<S>::ROWS * columns; i += WEIGHT_THREADS) {
+    for (int i = (int)thread_of_block(); i < piece<S>::OUTPUTS * columns; i += WEIGHT_THREADS) {
         const int row = w.row + i / columns;
         if (row >= t.out.channels) break;
         const size_t at = (size_t)row * (size_t)t.columns + (size_t)(column + i % columns);
@@ -361,14 +362,16 @@ static __global__ void __launch_bounds__(WEIGHT_THREADS)
 
 // ---- Of convolutions by Winograd's algorithm, whose sums exact_winograd_weight.cu makes ----
 
-static __global__ void __launch_bounds__(WEIGHT_THREADS) sum_biases(bias_sums t) {
+static __global__ void __launch_bounds__(PLANE_THREADS) sum_biases(bias_sums t) {
     sum_biases_of_block(t, blockIdx.x);
 }
 
+enum { GROUPS_THREADS = 128 };
+
 // gradients[shard][at + i] = the sum of sums[shard][group][i]
-static __global__ void __launch_bounds__(WEIGHT_THREADS)
+static __global__ void __launch_bounds__(GROUPS_THREADS)
     sum_groups(cut c, size_t n, const float *sums, gradient_set gradients, size_t at) {
-    const size_t i = (size_t)blockIdx.x * WEIGHT_THREADS + threadIdx.x;
+    const size_t i = (size_t)blockIdx.x * GROUPS_THREADS + threadIdx.x;
     const size_t shard = (size_t)shard_of_block(c);
     const float *from = sums + shard * groups_of(c.lanes) * n + i;
     wait_for_kernels_before();
@@ -409,7 +412,7 @@ size_t cuda_exact_workspace(const cuda_conv_task *t, int lanes, int shards) {
     return sums + (t->winograd ? cuda_exact_winograd_workspace(t, lanes, shards) : 0);
 }
 
-// One for each tile of the smallest shape, and for each bias.
+// One for each tile, of no fewer weights than this, and for each bias.
 size_t cuda_exact_counters(const cuda_conv_task *t, int lanes, int shards) {
     (void)lanes;
     const unsigned down = blocks_for((size_t)t->out.channels, TEAMS_DOWN);
@@ -463,13 +466,13 @@ static exact_weights weights_task(const cut *c, const cuda_conv_task *t, bool ro
 }
 
 template <typename S> static unsigned tiles_of(const exact_weights &w) {
-    return blocks_for((size_t)w.out.channels, piece<S>::ROWS) *
+    return blocks_for((size_t)w.out.channels, piece<S>::OUTPUTS) *
            blocks_for((size_t)w.strips, piece<S>::STRIPS);
 }
 
 template <typename S, bool PARTS>
 static void launch(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    const dim3 block = plane_block(t->out.height, WEIGHT_THREADS);
+    const dim3 block(GROUP, WEIGHT_THREADS / GROUP);
     exact_weights w = weights_task(c, t, S::TAPS > 1);
     bias_sums b = biases_of(c, t, block);
     w.tiles = tiles_of<S>(w);
@@ -481,25 +484,21 @@ static void launch(launch_stream s, const cut *c, const cuda_conv_task *t) {
 // What a row costs, in cycles: the instructions of all warps that share a scheduler, the reads from
 // shared memory of all that share a multiprocessor, or the latency of copies; whichever is most.
 template <typename S> static size_t row_cost(const cut *c, const cuda_conv_task *t) {
-    enum {
-        COPY_COST = 10,
-        PIECE_COST = 40,
-        PIECE_LATENCY = 300,
-        READS = S::OUTPUTS + S::STRIPS * S::STEP
-    };
-    typedef piece<S> own;
+    enum { COPY_COST = 14, PIECE_COST = 40, PIECE_LATENCY = 300 };
+    constexpr size_t READS = S::OUTPUTS + S::STRIPS * S::STEP;
+    typedef sources<piece<S>::OUTPUTS, S::POSITIONS> dz;
+    typedef sources<piece<S>::STRIPS, S::ELEMENTS> x;
     const exact_weights w = weights_task(c, t, S::TAPS > 1);
-    const size_t copies =
-        sources<own::ROWS, S::POSITIONS>::OWN + sources<own::STRIPS, S::ELEMENTS>::OWN;
-    const size_t positions =
-        w.packed ? blocks_for((size_t)w.out.width, FOURS) : (size_t)w.out.width;
+    const size_t width = (size_t)w.out.width;
+    const size_t positions = w.packed ? blocks_for(width, FOURS) : width;
     const size_t in_row = blocks_for(positions, S::POSITIONS);
-    const size_t warps =
-        (size_t)tiles_of<S>(w) * groups_of(c->lanes) * parts_of(c, t) * WEIGHT_THREADS / WARP;
-    const size_t instructions =
-        positions * (READS + S::WEIGHTS) + in_row * (COPY_COST * copies + PIECE_COST);
+    const size_t added = S::ENDS_EARLY ? positions : in_row * S::POSITIONS;
+    const size_t blocks = (size_t)tiles_of<S>(w) * groups_of(c->lanes) * parts_of(c, t);
+    const size_t warps = blocks * (WEIGHT_THREADS / WARP);
+    const size_t instructions = added * (READS + S::WEIGHTS) +
+                                in_row * ((size_t)COPY_COST * (dz::OWN + x::OWN) + PIECE_COST);
     const size_t busy = (warps + SCHEDULERS - 1) / SCHEDULERS * instructions;
-    const size_t reading = positions * READS * ((warps + PROCESSORS - 1) / PROCESSORS);
+    const size_t reading = added * READS * ((warps + PROCESSORS - 1) / PROCESSORS);
     const size_t waiting = in_row * PIECE_LATENCY;
     return std::max(std::max(busy, reading), waiting);
 }
@@ -522,7 +521,8 @@ static void launch_direct(launch_stream s, const cut *c, const cuda_conv_task *t
                         tile_shape<1, 1, 3, 1, 32>>(s, c, t);
     else if (t->kernel_w <= 5 && stride == 1)
         launch_cheapest<tile_shape<4, 1, 5, 1, 8>, tile_shape<2, 1, 5, 1, 16>,
-                        tile_shape<1, 1, 5, 1, 16>, tile_shape<1, 1, 5, 1, 32>>(s, c, t);
+                        tile_shape<1, 1, 5, 1, 8>, tile_shape<1, 1, 5, 1, 16>,
+                        tile_shape<1, 1, 5, 1, 28>>(s, c, t);
     else if (t->kernel_w <= 3 && stride == 2)
         launch_cheapest<tile_shape<4, 2, 3, 2, 8>, tile_shape<8, 4, 3, 2, 4>,
                         tile_shape<1, 1, 3, 2, 16>>(s, c, t);
@@ -532,11 +532,11 @@ static void launch_direct(launch_stream s, const cut *c, const cuda_conv_task *t
 }
 
 static void launch_winograd(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    const dim3 block = plane_block(t->out.height, WEIGHT_THREADS);
+    const dim3 block = plane_block(t->out.height);
     const bias_sums b = biases_of(c, t, block);
     const size_t n = weights_of(t);
     cuda_exact_winograd_weight(s, c, t, t->workspace, t->workspace + sums_of(t, c->lanes, c->end));
-    LAUNCH(sum_groups, dim3(blocks_for(n, WEIGHT_THREADS), 1, parts_of(c, t)), WEIGHT_THREADS, s,
+    LAUNCH(sum_groups, dim3(blocks_for(n, GROUPS_THREADS), 1, parts_of(c, t)), GROUPS_THREADS, s,
            *c, n, t->workspace, t->gradients, t->weight_at);
     if (b.blocks == 0) return;
     LAUNCH(sum_biases, dim3(b.blocks, groups_of(c->lanes), parts_of(c, t)), block, s, b);

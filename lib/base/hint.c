@@ -142,17 +142,20 @@ static const row same[] = {
      "Its 'milestones' are the epochs at which the rate is multiplied by 'gamma'; those of a "
      "StepLR are step_size, 2 × step_size, …"},
     {"cosineannealing cosineannealinglr cosinedecay cosinelr cos", "cosine",
-     "It changes with every step and reaches 0 at the end of 'epochs', whatever T_max is"},
+     "It reaches 0 at the end of 'epochs', whatever T_max is, and changes with every step; with "
+     "'by_epoch: true' with every epoch"},
     {"linearlr piecewiselinear", "linear", "Its 'points' are pairs [epoch, factor]"},
     {"1cycle superconvergence", "one_cycle", NULL},
+    {"reducelronplateau reduceonplateau", "plateau",
+     "It watches the loss of each epoch: of 'validation', or else of training"},
     {"none fixed const", "constant", NULL},
     {"stepsize steps boundaries", "milestones",
      "For a StepLR they are step_size, 2 × step_size, …"},
-    {"decayrate lrdecay dropfactor factor", "gamma", NULL},
+    {"decayrate lrdecay dropfactor", "gamma", NULL},
     {"warmup warmupsteps numwarmupsteps nwarmup warmupratio warmupt", "warmup_epochs",
      "It is a number of epochs"},
     {"annealstrategy", "anneal", NULL},
-    {"totaliters startfactor endfactor", "points", "They are pairs [epoch, factor]"},
+    {"totaliters startfactor endfactor lrlambda", "points", "They are pairs [epoch, factor]"},
     {"divfactorfinal", "final_div_factor", NULL},
     // Augmentations and initial values
     {"randomhorizontalflip hflip fliplr randomflip flip", "horizontal_flip", NULL},
@@ -298,6 +301,7 @@ static const row other[] = {
     {"swa", "average", "not here; 'average' has the kinds 'ema' and 'lookahead'"},
     {"cutmix cutmixalpha", "mixup", "not here; 'mixup' blends whole images"},
     {"randaugment autoaugment trivialaugment*", "augment", AUGMENT},
+    {"patience", "global_batch", "'early_stopping' has it, and so has 'schedule: {kind: plateau}'"},
     // Optimizers
     {"adamax nadam radam rmsprop adagrad lion lamb lars rprop lbfgs sparseadam asgd "
      "adafactor muon shampoo sophia* adabelief adan nadamw radamw adamp adams adams sgdw sgdp "
@@ -309,16 +313,19 @@ static const row other[] = {
     {"amsgrad maximize foreach fused capturable differentiable", "clip_norm", "not here"},
     // Schedules
     {"tmax tinitial", "milestones", "leave it out: 'cosine' ends with the last epoch"},
-    {"etamin minlr lrmin endlr eta0", "milestones", "not here: 'cosine' ends at 0"},
+    {"etamin lrmin endlr eta0", "milestones", "not here: 'cosine' ends at 0"},
     {"totalsteps stepsperepoch epochs lastepoch cyclemomentum basemomentum maxmomentum threephase",
      "milestones", "leave it out: the length is that of 'epochs', and the momentum stays as it is"},
+    {"monitor", "milestones", "leave it out: it is the loss of 'validation', or else of training"},
+    {"mode thresholdmode eps", "milestones",
+     "leave it out: 'plateau' watches a loss, 'threshold' is a part of it, and eps is 1e-8"},
     {"exponential exponentiallr exponentialdecay", "multistep",
      "not here; 'multistep' with a milestone at each epoch, at most 64, is the same"},
-    {"reducelronplateau plateau", "multistep",
-     "not here: no schedule depends on a measured accuracy"},
-    {"cosineannealingwarmrestarts cosinewithrestarts cosinerestarts sgdr polynomial* poly lambdalr "
-     "multiplicativelr cycliclr clr triangular inverse* invsqrt constantlr sequentiallr "
-     "chainedscheduler noam",
+    {"lambdalr lambda polynomial* poly", "multistep",
+     "'linear' takes a function f as points [epoch, f(epoch)], at most 64, with straight lines "
+     "between them"},
+    {"cosineannealingwarmrestarts cosinewithrestarts cosinerestarts sgdr multiplicativelr cycliclr "
+     "clr triangular inverse* invsqrt constantlr sequentiallr chainedscheduler noam",
      "multistep", SCHEDULE},
     // Augmentations
     {"totensor toimage todtype convertimagedtype compose", "random_crop",

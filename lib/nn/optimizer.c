@@ -63,6 +63,26 @@ static double one_cycle_factor(const schedule *s, uint64_t step, uint64_t total_
     return anneal(s->anneal, 1, last, (here - top) / (end - top));
 }
 
+// Goes through the epochs so far like step() of ReduceLROnPlateau, whose `eps` is 1e-8.
+static double plateau_rate(const schedule *s, double lr, const double *losses, uint64_t epochs) {
+    static const double eps = 1e-8; // a fall by less is left out
+    double best = INFINITY;
+    int bad = 0, cooling = 0; // epochs
+    for (uint64_t i = 0; losses && i < epochs; i++) {
+        if (isnan(losses[i])) continue;
+        const bool better = losses[i] < best * (1 - s->threshold);
+        if (better) best = losses[i];
+        bad = better || cooling > 0 ? 0 : bad + 1;
+        if (cooling > 0) cooling--;
+        if (bad <= s->patience) continue;
+        const double next = fmax(lr * s->factor, s->min_lr);
+        if (lr - next > eps) lr = next;
+        cooling = s->cooldown;
+        bad = 0;
+    }
+    return lr;
+}
+
 #define ROW(kind, ...) [SCHEDULE_##kind] = {__VA_ARGS__},
 const schedule_traits schedule_kind_traits[] = {SCHEDULES(ROW)};
 #undef ROW
@@ -77,17 +97,20 @@ bool schedule_needs_total(const char *word) {
 
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch,
-                     uint64_t total_steps) {
-    uint64_t warmup_steps = (uint64_t)s->warmup_epochs * steps_per_epoch;
+                     uint64_t total_steps, const double *losses) {
+    const uint64_t warmup_steps = (uint64_t)s->warmup_epochs * steps_per_epoch;
+    const uint64_t epoch = steps_per_epoch ? step / steps_per_epoch : 0;
     double lr = o->lr * scaling_factor(scaling, global_batch);
     switch (s->kind) {
     case SCHEDULE_CONSTANT: break;
-    case SCHEDULE_MULTISTEP:
-        lr *= multistep_factor(s, steps_per_epoch ? step / steps_per_epoch : 0);
+    case SCHEDULE_MULTISTEP: lr *= multistep_factor(s, epoch); break;
+    case SCHEDULE_COSINE:
+        lr *=
+            cosine_factor(s->by_epoch ? epoch * steps_per_epoch : step, warmup_steps, total_steps);
         break;
-    case SCHEDULE_COSINE: lr *= cosine_factor(step, warmup_steps, total_steps); break;
     case SCHEDULE_LINEAR: lr *= linear_factor(s, step, steps_per_epoch); break;
     case SCHEDULE_ONE_CYCLE: lr *= one_cycle_factor(s, step, total_steps); break;
+    case SCHEDULE_PLATEAU: lr = plateau_rate(s, lr, losses, epoch); break;
     }
     if (step < warmup_steps) lr *= (double)(step + 1) / (double)warmup_steps;
     return lr;

@@ -24,7 +24,8 @@ typedef struct optimizer {
     ROW(MULTISTEP, "multistep", false, true) \
     ROW(COSINE, "cosine", true, true)        \
     ROW(LINEAR, "linear", false, false)      \
-    ROW(ONE_CYCLE, "one_cycle", true, false)
+    ROW(ONE_CYCLE, "one_cycle", true, false) \
+    ROW(PLATEAU, "plateau", false, true)
 
 #define SCHEDULE_KIND(kind, ...) SCHEDULE_##kind,
 typedef enum schedule_kind { SCHEDULES(SCHEDULE_KIND) } schedule_kind;
@@ -52,10 +53,13 @@ typedef struct schedule {
     int milestone_count;
     double gamma;
     int warmup_epochs;
+    bool by_epoch; // cosine: all steps of an epoch have the rate of its first one
     schedule_point points[SCHEDULE_MAX_POINTS]; // linear: epochs increasing
     int point_count;
     double pct_start, div_factor, final_div_factor; // one_cycle, as in OneCycleLR
     anneal_kind anneal;
+    double factor, threshold, min_lr; // plateau, as in ReduceLROnPlateau
+    int patience, cooldown;           // epochs
 } schedule;
 
 typedef enum averaging_kind { AVERAGING_NONE, AVERAGING_EMA, AVERAGING_LOOKAHEAD } averaging_kind;
@@ -83,18 +87,27 @@ typedef struct lr_scaling {
 // (batch / base_batch) or its square root, times a factor of the schedule:
 //
 // multistep   gamma for each milestone passed
-// cosine      half a cosine from the end of the warm-up down to 0 at the end of training
+// cosine      half a cosine from the end of the warm-up down to 0 at the end of training; by_epoch:
+//             CosineAnnealingLR, stepped once an epoch
 // linear      straight lines between the points, at step / steps_per_epoch; before the first point
 //             and after the last one, their factors (numpy.interp)
 // one_cycle   torch.optim.lr_scheduler.OneCycleLR in two phases, with optimizer.lr as the maximum
 //             and without a cycle of the momentum. A first phase without steps is left out, where
 //             PyTorch divides by 0
+// plateau     torch.optim.lr_scheduler.ReduceLROnPlateau in its mode min, stepped once an epoch
+// with
+//             that epoch's loss. `losses` holds them, at least those of the epochs before the
+//             step's; a NaN was not measured, and does not count. Other schedules need none: NULL
+//
+// So the rate depends on a run's past only by numbers that the run records: who recomputes it needs
+// no more, and a resumed run none but those. They are rank 0's on every rank, of validation samples
+// if the experiment has some, else of training, and never of test data (train/checkpoint.h).
 //
 // and, if the schedule has one, times (step + 1) / warm-up steps during the warm-up. In double; the
 // caller rounds.
 double learning_rate(const optimizer *o, const schedule *s, const lr_scaling *scaling,
                      int global_batch, uint64_t step, uint64_t steps_per_epoch,
-                     uint64_t total_steps);
+                     uint64_t total_steps, const double *losses);
 
 // Returns the trait of the schedule of that word; false for an unknown one.
 bool schedule_needs_total(const char *word);

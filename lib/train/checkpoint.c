@@ -14,6 +14,7 @@
 
 static const char SCHEMA[] = "lockstep.state/1";
 
+static const char ACCURACIES[] = "epochs.accuracy";
 static const char MODEL_PREFIX[] = "model.", AVERAGE_PREFIX[] = "average.", BEST_PREFIX[] = "best.";
 
 status checkpoint_init(checkpoint *c, const model *m, optimizer_kind kind, int epochs,
@@ -63,6 +64,11 @@ status checkpoint_begin_average(checkpoint *c, bool is_model, error *err) {
     return STATUS_OK;
 }
 
+void checkpoint_begin_losses(checkpoint *c) {
+    c->losses = memory_new((size_t)c->epochs, sizeof *c->losses);
+    for (int e = 0; e < c->epochs; e++) c->losses[e] = NAN;
+}
+
 void checkpoint_release(checkpoint *c) {
     free(c->best);
     free(c->best_buffers);
@@ -72,6 +78,7 @@ void checkpoint_release(checkpoint *c) {
     free(c->buffers);
     free(c->optimizer);
     free(c->accuracy);
+    free(c->losses);
     timeline_release(&c->timeline);
     yaml_free(c->execution);
     memset(c, 0, sizeof *c);
@@ -108,6 +115,18 @@ bool checkpoint_find_bad(const checkpoint *c, bad_place *bad) {
     return false;
 }
 
+// Those that were measured are from 0 to `most`, and finite. `values` may be NULL.
+static status check_epochs(const checkpoint *c, const char *name, const double *values, double most,
+                           const char *path, error *err) {
+    for (int e = 0; values && e < c->epochs; e++)
+        if (!isnan(values[e]) && !(values[e] >= 0 && values[e] <= most && isfinite(values[e])))
+            return error_set(err, STATUS_INPUT,
+                             "cannot resume: '%s': tensor '%s' holds %g at epoch %d: "
+                             "train without --resume (make: RESUME=0) to start again",
+                             path, name, values[e], e + 1);
+    return STATUS_OK;
+}
+
 // Training would accept such values, and end in a model that looks valid.
 static status check_values(const checkpoint *c, const char *path, error *err) {
     bad_place bad;
@@ -123,13 +142,9 @@ static status check_values(const checkpoint *c, const char *path, error *err) {
                          "cannot resume: '%s': tensor 'steps.loss' holds %g at step %zu: train "
                          "without --resume (make: RESUME=0) to start again",
                          path, loss.value, loss.element);
-    for (int e = 0; e < c->epochs; e++) // NaN: not measured
-        if (!isnan(c->accuracy[e]) && !(c->accuracy[e] >= 0 && c->accuracy[e] <= 1))
-            return error_set(err, STATUS_INPUT,
-                             "cannot resume: '%s': tensor 'epochs.accuracy' holds %g at epoch %d: "
-                             "train without --resume (make: RESUME=0) to start again",
-                             path, c->accuracy[e], e + 1);
-    return STATUS_OK;
+    status rc = check_epochs(c, ACCURACIES, c->accuracy, 1, path, err);
+    return rc == STATUS_OK ? check_epochs(c, CHECKPOINT_LOSSES, c->losses, HUGE_VAL, path, err)
+                           : rc;
 }
 
 int64_t checkpoint_restarts(const checkpoint *c) {
@@ -173,9 +188,15 @@ out:
     return rc;
 }
 
+status checkpoint_store_epochs(const checkpoint *c, tensor_file *f, error *err) {
+    const int64_t epochs[1] = {c->epochs};
+    status rc = tensor_file_add(f, ACCURACIES, TENSOR_F64, 1, epochs, c->accuracy, false, err);
+    if (rc != STATUS_OK || !c->losses) return rc;
+    return tensor_file_add(f, CHECKPOINT_LOSSES, TENSOR_F64, 1, epochs, c->losses, false, err);
+}
+
 status checkpoint_write(const checkpoint *c, const run_identity *run, const char *path,
                         tensor_file *written, error *err) {
-    const int64_t epochs[1] = {c->epochs};
     tensor_file own = {0}, *f = written ? written : &own;
     status rc;
     TRY(add_metadata(c, run, f, err));
@@ -191,7 +212,7 @@ status checkpoint_write(const checkpoint *c, const run_identity *run, const char
     if (c->average)
         TRY(model_file_store(c->model, AVERAGE_PREFIX, c->average, c->average_buffers, f, err));
     TRY(timeline_store(&c->timeline, "steps.", f, err));
-    TRY(tensor_file_add(f, "epochs.accuracy", TENSOR_F64, 1, epochs, c->accuracy, false, err));
+    TRY(checkpoint_store_epochs(c, f, err));
     TRY(tensor_file_write(path, f, err));
 out:
     tensor_file_release(&own);
@@ -327,9 +348,22 @@ out:
     return rc;
 }
 
-status checkpoint_read(checkpoint *c, const run_identity *run, const char *path, error *err) {
+// The state may be of fewer epochs.
+static status read_epochs(const checkpoint *c, const tensor_file *f, const char *path,
+                          const char *name, double *values, error *err) {
     const int64_t any[1] = {-1};
-    const tensor *accuracy;
+    const tensor *found;
+    status rc = tensor_file_require(f, path, name, TENSOR_F64, 1, any, &found, err);
+    if (rc != STATUS_OK) return rc;
+    if (found->shape[0] > c->epochs)
+        return error_set(err, STATUS_INPUT,
+                         "cannot resume: '%s': '%s' has %lld epochs, more than %d", path, name,
+                         (long long)found->shape[0], c->epochs);
+    memcpy(values, found->data, found->bytes);
+    return STATUS_OK;
+}
+
+status checkpoint_read(checkpoint *c, const run_identity *run, const char *path, error *err) {
     tensor_file f = {0};
     status rc;
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
@@ -347,14 +381,8 @@ status checkpoint_read(checkpoint *c, const run_identity *run, const char *path,
         TRY(model_file_load(c->model, AVERAGE_PREFIX, c->average, c->average_buffers, &f, path,
                             err));
     TRY(timeline_load(&c->timeline, "steps.", c->step, &f, path, err));
-    TRY(tensor_file_require(&f, path, "epochs.accuracy", TENSOR_F64, 1, any, &accuracy, err));
-    if (accuracy->shape[0] > c->epochs) {
-        rc = error_set(err, STATUS_INPUT,
-                       "cannot resume: '%s': 'epochs.accuracy' has %lld epochs, more than %d", path,
-                       (long long)accuracy->shape[0], c->epochs);
-        goto out;
-    }
-    memcpy(c->accuracy, accuracy->data, accuracy->bytes);
+    TRY(read_epochs(c, &f, path, ACCURACIES, c->accuracy, err));
+    if (c->losses) TRY(read_epochs(c, &f, path, CHECKPOINT_LOSSES, c->losses, err));
     TRY(check_values(c, path, err));
 out:
     tensor_file_release(&f);

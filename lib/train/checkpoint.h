@@ -33,6 +33,9 @@ typedef struct checkpoint {
     timeline timeline;                       // of the steps done
     int epochs;
     double *accuracy;           // accuracy after each epoch; NaN: not measured
+    double *losses;             // of each epoch, for a plateau schedule: the loss on validation
+                                // samples after it, if there are any, else that of its training;
+                                // the same on every rank; NaN: not measured; NULL: not kept
     float *best, *best_buffers; // model of the epoch with the best accuracy so far; NULL: not kept
     int best_epoch;             // that epoch, from 1; 0: none yet
     uint64_t total_ns;          // wall time of all segments so far
@@ -43,6 +46,9 @@ typedef struct checkpoint {
 // including those that saved nothing.
 #define CHECKPOINT_RESTARTS "restarts"
 
+// Name of the tensor that holds `losses`.
+#define CHECKPOINT_LOSSES "epochs.loss"
+
 // Prepares an empty run with room for `steps` steps in `epochs` epochs; the arenas are zero.
 status checkpoint_init(checkpoint *c, const model *m, optimizer_kind kind, int epochs,
                        uint64_t steps, error *err) MUST_CHECK;
@@ -51,6 +57,8 @@ status checkpoint_begin_best(checkpoint *c, error *err) MUST_CHECK;
 // If there is room for the best model, and the accuracy after this epoch (from 0) is better than
 // all before it, keeps the current model.
 void checkpoint_keep_best(checkpoint *c, int epoch);
+// Makes room for the losses of epochs, none of which is measured yet.
+void checkpoint_begin_losses(checkpoint *c);
 // A zeroed struct is fine.
 void checkpoint_release(checkpoint *c);
 
@@ -73,6 +81,9 @@ static inline const float *checkpoint_best_model(const checkpoint *c, const floa
 // it.
 status checkpoint_write(const checkpoint *c, const run_identity *run, const char *path,
                         tensor_file *f, error *err) MUST_CHECK;
+
+// Adds the series of epochs, which point into `c`.
+status checkpoint_store_epochs(const checkpoint *c, tensor_file *f, error *err) MUST_CHECK;
 
 // Fills `c`, which checkpoint_init prepared. STATUS_INPUT, with the reason, if this run cannot
 // resume from the state; a state for fewer epochs is accepted (experiment_continues). STATUS_INPUT,

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
+#include "train/checkpoint.h"
 
 // ---- Reading ----
 
@@ -47,6 +48,20 @@ static status locate(run_series *s, const char *path, error *err) {
     return STATUS_OK;
 }
 
+// Those that a plateau schedule watched.
+static status read_losses(run_series *s, const tensor_file *f, error *err) {
+    const tensor *losses;
+    const int64_t any[] = {-1};
+    if (!tensor_file_find(f, CHECKPOINT_LOSSES)) return STATUS_OK;
+    status rc =
+        tensor_file_require(f, s->steps, CHECKPOINT_LOSSES, TENSOR_F64, 1, any, &losses, err);
+    if (rc != STATUS_OK) return rc;
+    s->loss_count = (size_t)losses->shape[0];
+    s->losses = memory_new(s->loss_count, sizeof *s->losses);
+    memcpy(s->losses, losses->data, losses->bytes);
+    return STATUS_OK;
+}
+
 static status read_steps(run_series *s, uint64_t max_bytes, error *err) {
     tensor_file f = {0};
     const tensor *loss;
@@ -56,6 +71,7 @@ static status read_steps(run_series *s, uint64_t max_bytes, error *err) {
     TRY(tensor_file_require(&f, s->steps, "loss", TENSOR_F32, 1, any, &loss, err));
     TRY(timeline_init(&s->timeline, (uint64_t)loss->shape[0]));
     TRY(timeline_load(&s->timeline, "", (uint64_t)loss->shape[0], &f, s->steps, err));
+    TRY(read_losses(s, &f, err));
 out:
     tensor_file_release(&f);
     return rc;
@@ -85,7 +101,10 @@ static status read_epochs(run_series *s, error *err) {
     if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
         return yaml_error(s->root, err, "not a training's manifest: no results.epochs");
     TRY(find_steps_per_epoch(s, err));
-    rc = experiment_read_updates(&s->updates, parameters, err);
+    TRY(experiment_read_updates(&s->updates, parameters, err));
+    if (s->updates.schedule.kind == SCHEDULE_PLATEAU && s->loss_count != s->epochs->count)
+        rc = yaml_error(s->epochs, err, "%zu epochs, but '%s' has %zu values of '%s'",
+                        s->epochs->count, s->steps, s->loss_count, CHECKPOINT_LOSSES);
 out:
     return rc;
 }
@@ -103,6 +122,7 @@ out:
 void run_series_release(run_series *s) {
     free(s->steps);
     free(s->manifest);
+    free(s->losses);
     timeline_release(&s->timeline);
     experiment_release(&s->updates);
     yaml_free(s->root);
@@ -115,7 +135,7 @@ double run_series_rate(const run_series *s, uint64_t step) {
     const experiment *e = &s->updates;
     if (!s->steps_per_epoch) return NAN;
     return learning_rate(&e->optimizer, &e->schedule, &e->lr_scaling, e->global_batch, step,
-                         s->steps_per_epoch, experiment_steps(e, s->steps_per_epoch));
+                         s->steps_per_epoch, experiment_steps(e, s->steps_per_epoch), s->losses);
 }
 
 bool run_series_ends_epoch(const run_series *s, uint64_t step) {

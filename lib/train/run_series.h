@@ -17,6 +17,8 @@ typedef struct run_series {
     const char *name;       // the caller's name for the run; not copied
     char *steps, *manifest; // the files that it was read from; `manifest` may be NULL
     timeline timeline;
+    double *losses; // of epochs, for learning_rate; NULL: none
+    size_t loss_count;
     yaml_node *root;          // of the manifest, or NULL
     const yaml_node *epochs;  // its results.epochs, or NULL
     uint64_t steps_per_epoch; // 0: unknown; then no epochs or learning rates

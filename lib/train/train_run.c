@@ -76,6 +76,7 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
     TRY(checkpoint_init(&r->checkpoint, &e->model, e->optimizer.kind, trainer_epochs(e, samples),
                         trainer_steps(e, samples), err));
     if (e->keep == KEEP_BEST) TRY(checkpoint_begin_best(&r->checkpoint, err));
+    if (e->schedule.kind == SCHEDULE_PLATEAU) checkpoint_begin_losses(&r->checkpoint);
     TRY(train_start_model(r, err));
     if (e->average.kind != AVERAGING_NONE)
         TRY(checkpoint_begin_average(&r->checkpoint, e->average.kind == AVERAGING_EMA, err));
@@ -219,7 +220,6 @@ static status write_model(train_run *r, tensor_file *f, error *err) {
 // checked against this file.
 static status write_steps(train_run *r, error *err) {
     const checkpoint *c = &r->checkpoint;
-    const int64_t epochs[1] = {c->epochs};
     char total[32];
     tensor_file f = {0};
     char *path;
@@ -227,7 +227,7 @@ static status write_steps(train_run *r, error *err) {
     status rc = STATUS_OK;
     snprintf(total, sizeof total, "%" PRIu64, c->total_ns);
     TRY(timeline_store(&c->timeline, "", &f, err));
-    TRY(tensor_file_add(&f, "epochs.accuracy", TENSOR_F64, 1, epochs, c->accuracy, false, err));
+    TRY(checkpoint_store_epochs(c, &f, err));
     TRY(tensor_file_add_metadata(&f, "total_ns", total, err));
     TRY(tensor_file_write(path, &f, err));
     train_manifest_output(r->manifest, path, &f);

@@ -143,15 +143,24 @@ static status average_times(trainer *t, error *err) {
     return rc;
 }
 
-// *stop and *over become true if they are true on any rank.
-static status agree_to_stop(trainer *t, bool *stop, bool *over, error *err) {
-    uint8_t mine = (uint8_t)(*stop | *over << 1);
-    uint8_t *all = memory_new((size_t)t->comm->size, 1);
-    status rc = t->comm->ops->all_gather(t->comm, &mine, 1, all, err);
+// What a rank says at the end of an epoch.
+typedef struct epoch_word {
+    double loss; // of this epoch, for a plateau schedule
+    uint64_t flags;
+} epoch_word;
+
+// *stop and *over become true if they are true on any rank. The loss of the epoch becomes rank 0's.
+static status agree_on_epoch(trainer *t, int epoch, bool *stop, bool *over, error *err) {
+    double *losses = t->c->losses;
+    const epoch_word mine = {.loss = losses ? losses[epoch] : NAN,
+                             .flags = (uint64_t)(*stop | *over << 1)};
+    epoch_word *all = memory_new((size_t)t->comm->size, sizeof *all);
+    status rc = t->comm->ops->all_gather(t->comm, &mine, sizeof mine, all, err);
     for (int r = 0; r < t->comm->size; r++) {
-        *stop |= (all[r] & 1) != 0;
-        *over |= (all[r] & 2) != 0;
+        *stop |= (all[r].flags & 1) != 0;
+        *over |= (all[r].flags & 2) != 0;
     }
+    if (losses) losses[epoch] = all[0].loss;
     free(all);
     return rc;
 }
@@ -163,7 +172,7 @@ static update_rule rule_of(trainer *t) {
     const optimizer *o = &e->optimizer;
     const uint64_t step = t->c->step;
     const double lr = learning_rate(o, &e->schedule, &e->lr_scaling, e->global_batch, step,
-                                    t->steps_per_epoch, t->total);
+                                    t->steps_per_epoch, t->total, t->c->losses);
     parameter_groups_rule(&e->parameter_groups, lr, o->weight_decay, step / t->steps_per_epoch,
                           t->groups);
     update_rule rule = {
@@ -332,8 +341,13 @@ static void show_model(trainer *t, bool shown) {
     t->o->strategy->write(t->executor, parameters, buffers, NULL);
 }
 
-// If a signal arrives, leaves NaN and sets *done to false: a resumed run will measure the accuracy.
-static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *err) {
+static bool validates(const trainer *t) {
+    return t->o->left_out && t->o->left_out->count;
+}
+
+// Measures the accuracy and, for a plateau schedule, the loss. If a signal arrives, leaves NaN and
+// sets *done to false: a resumed run will measure them.
+static status measure(trainer *t, int epoch, bool *done, error *err) {
     evaluation e;
     const uint64_t begin = trace_clock(t->track);
     show_model(t, true);
@@ -343,7 +357,8 @@ static status measure_accuracy(trainer *t, double *accuracy, bool *done, error *
     if (rc != STATUS_OK || !*done) return rc;
     rc = evaluation_init(&e, t->o->test, t->logits, err);
     if (rc != STATUS_OK) return rc;
-    *accuracy = evaluation_accuracy(&e);
+    t->c->accuracy[epoch] = evaluation_accuracy(&e);
+    if (t->c->losses && validates(t)) t->c->losses[epoch] = e.loss;
     evaluation_release(&e);
     (void)t->o->strategy->times(t->executor); // evaluation is not part of any step
     return STATUS_OK;
@@ -372,28 +387,29 @@ static void end_early(trainer *t, int epochs) {
 // the accuracy may be missing.
 static status end_epoch(trainer *t, bool *stop, error *err) {
     const experiment *e = t->experiment;
-    int epoch = (int)((t->c->step - 1) / t->steps_per_epoch);
-    double *accuracy = &t->c->accuracy[epoch];
+    const uint32_t samples = trained_samples(t->o);
+    checkpoint *c = t->c;
+    const int epoch = (int)((c->step - 1) / t->steps_per_epoch);
     bool done = true, over = false;
-    if (t->lead && t->o->test && isnan(*accuracy)) {
-        status rc = measure_accuracy(t, accuracy, &done, err);
+    if (t->lead && t->o->test && isnan(c->accuracy[epoch])) {
+        status rc = measure(t, epoch, &done, err);
         if (rc != STATUS_OK) return rc;
     }
+    if (t->lead && c->losses && !validates(t))
+        c->losses[epoch] = trainer_epoch_loss(c, e, samples, epoch);
     if (t->lead && done) {
-        checkpoint_keep_best(t->c, epoch);
-        over = early_stopping_is_due(&e->early_stopping, t->c->accuracy, epoch + 1);
+        checkpoint_keep_best(c, epoch);
+        over = early_stopping_is_due(&e->early_stopping, c->accuracy, epoch + 1);
     }
-    if (t->lead && done && t->c->step > t->progress.first_step) {
-        const uint32_t samples = trained_samples(t->o);
-        const epoch_figures figures = {trainer_epoch_loss(t->c, e, samples, epoch), *accuracy,
-                                       trainer_epoch_seconds(t->c, e, samples, epoch),
-                                       t->o->left_out && t->o->left_out->count};
+    if (t->lead && done && c->step > t->progress.first_step) {
+        const epoch_figures figures = {trainer_epoch_loss(c, e, samples, epoch), c->accuracy[epoch],
+                                       trainer_epoch_seconds(c, e, samples, epoch), validates(t)};
         training_progress_epoch(&t->progress, clock_now(), epoch, &figures);
     }
     if (done) t->tested = epoch + 1;
     show_watcher(t);
     *stop |= !done || signals_pending();
-    status rc = agree_to_stop(t, stop, &over, err);
+    status rc = agree_on_epoch(t, epoch, stop, &over, err);
     if (rc == STATUS_OK && over) end_early(t, epoch + 1);
     return rc;
 }

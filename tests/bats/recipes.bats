@@ -69,6 +69,19 @@ augmented() {
     [[ $output == *28*'step 2: the loss is off'*false*'step 10: the loss is off'* ]] || fail "$output"
 }
 
+@test "a cosine that falls once an epoch: PyTorch's" {
+    smooth 'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}' 'schedule={kind: cosine, by_epoch: true}'
+    follows_torch '"lr": 0.02, "momentum": 0.9, "cosine": "by epoch"' '"cosine": true'
+}
+
+@test "a rate that falls on a plateau of the loss: PyTorch's" {
+    smooth 'optimizer={kind: sgd, lr: 0.02, momentum: 0.9}' epochs=5 \
+        'schedule={kind: plateau, factor: 0.3, patience: 0, threshold: 0.2, cooldown: 1, min_lr: 0.004}'
+    local plateau='"factor": 0.3, "patience": 0, "threshold": 0.2, "cooldown": 1, "min_lr": 0.004'
+    follows_torch "\"lr\": 0.02, \"momentum\": 0.9, \"plateau\": {$plateau}" "\"plateau\": {${plateau/0.3/0.31}}" \
+        "\"plateau\": {${plateau/': 1'/': 0'}}" "\"plateau\": {${plateau/0.004/0.003}}"
+}
+
 @test "Adam with weight decay, and a constant rate after a warm-up: PyTorch's" {
     smooth 'optimizer={kind: adam, lr: 0.0005, betas: [0.8, 0.98], eps: 1e-6, weight_decay: 0.02}' \
         'schedule={kind: constant, warmup_epochs: 2}'

@@ -108,8 +108,8 @@ restarts() {
         "manifest.yaml model.st.zst state.st.zst steps.st.zst " ]
 }
 
-@test "killed ranks keep the best model so far" {
-    local more=(--set epochs=60 --set 'validation={samples: 50}' --set keep=best)
+@test "killed ranks keep the best model so far, and the losses that decide on the rate" {
+    local more=(--set epochs=60 --set 'validation={samples: 50}' --set keep=best --set 'schedule={kind: plateau, patience: 3}')
     "$BIN/train-single" -q --experiment e.yaml "${more[@]}" --train "$train" --out single
     begin train-ddp --experiment e.yaml "${more[@]}" --max-restarts 9
     wait_for out/state.st.zst

@@ -38,17 +38,18 @@ best() {
     accuracies "$1" | awk '$1 > most { most = $1; at = NR } END { print at }'
 }
 
-@test "exactly the validation samples are left out, and the accuracies are theirs" {
+@test "exactly the validation samples are left out, and the accuracies and losses are theirs" {
     need_python
-    train run --dump-order order
+    train run --dump-order order --set 'schedule={kind: plateau}'
     [ "$(results samples run)" = 510 ] || fail "$(results samples run)"
     [ "$(results steps run)" = 48 ] || fail "$(results steps run)"
     "$BIN/evaluate" -q --model run/model.st.zst --data "$train" --out evaluation
     "$BIN/tensor" export --format csv --out logits.csv evaluation/predictions.st.zst logits
     "$BIN/tensor" export --format csv --out labels.csv evaluation/predictions.st.zst labels
     "$BIN/tensor" export --format csv --out ids.csv evaluation/predictions.st.zst ids
+    "$BIN/tensor" export --format csv --out losses.csv run/steps.st.zst epochs.loss
     "$PYTHON" - "$(accuracies run | tail -n 1)" <<'END'
-import struct, sys
+import math, struct, sys
 order = [i for i, in struct.iter_unpack("<I", open("order", "rb").read())]
 trained = set(order)
 assert len(order) == 6 * 510 and len(trained) == 510, (len(order), len(trained))
@@ -60,6 +61,8 @@ left = [i for i, id in enumerate(ids) if id not in trained]
 assert len(left) == 100, len(left)
 right = sum(logits[i].index(max(logits[i])) == labels[i] for i in left)
 assert abs(right / 100 - float(sys.argv[1])) < 1e-9, (right, sys.argv[1])
+loss = sum(math.log(sum(map(math.exp, logits[i]))) - logits[i][labels[i]] for i in left) / 100
+assert abs(loss - float(rows("losses.csv")[-1])) < 1e-6, (loss, rows("losses.csv"))
 END
     # Another seed leaves out others; the number of shards does not matter.
     sha256sum <order >one

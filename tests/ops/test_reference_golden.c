@@ -207,7 +207,7 @@ static void check_schedule(const golden *g) {
     const size_t steps = (size_t)number(g, "steps"), n = count(g, "y");
     double *rates = ops_zeros(n);
     for (size_t i = 0; i < n; i++)
-        rates[i] = learning_rate(&o, &s, &none, 64, i, steps, steps * (uint64_t)epochs);
+        rates[i] = learning_rate(&o, &s, &none, 64, i, steps, steps * (uint64_t)epochs, NULL);
     same(g, "y", rates);
     for (size_t i = 0; i < n; i++) assert_true(fabs(rates[i] - values(g, "y")[i]) <= 1e-12 * o.lr);
     free(rates);

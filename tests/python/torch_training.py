@@ -11,7 +11,8 @@ MODEL is a model.st.zst, whose metadata hold the network and the normalisation; 
 `-` for those that OPTIONS draw; DATA a data set; ORDER the ids in the order of training. OPTIONS is JSON: batch, and
 optionally
     kind (a class, in lower case), lr, momentum, nesterov, weight_decay, betas, eps    of the optimizer of PyTorch
-    points, one_cycle (the arguments of OneCycleLR), cosine (true), milestones, gamma, warmup_epochs    of the rate
+    points, one_cycle (the arguments of OneCycleLR), plateau (the arguments of ReduceLROnPlateau), cosine (true, or "by epoch"), milestones,
+        gamma, warmup_epochs    of the rate
     lr_scaling, as in an experiment: the lr is then that of base_batch
     shards (batch norm takes its statistics over each one; without it over the whole step)
     tensors (a list of [pattern, settings], as in an experiment), average, clip_norm, drop_last, label_smoothing
@@ -155,6 +156,24 @@ def rate(o, step, steps):
     return lr * (step + 1) / rise if step < rise else lr
 
 
+class Plateau:
+    """The rates of ReduceLROnPlateau, which is stepped with the mean loss of each epoch."""
+
+    def __init__(self, o):
+        self.optimizer = torch.optim.SGD([torch.zeros(1)], lr=o["lr"])
+        self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(self.optimizer, **o["plateau"])
+        self.epoch, self.sum, self.samples = 0, 0.0, 0
+
+    def rate(self, epoch):
+        if epoch != self.epoch:
+            self.schedule.step(self.sum / self.samples)
+            self.epoch, self.sum, self.samples = epoch, 0.0, 0
+        return self.optimizer.param_groups[0]["lr"]
+
+    def add(self, loss, samples):
+        self.sum, self.samples = self.sum + loss * samples, self.samples + samples
+
+
 def scaling(o):
     if "lr_scaling" not in o:
         return 1.0
@@ -166,6 +185,10 @@ def rates(o, steps, total):
     """Of all steps."""
     if "one_cycle" in o:
         found = rates_of(lambda optimizer: cycle(optimizer, o, total), o, total)
+    elif o.get("cosine") == "by epoch":
+        epochs = -(-total // steps)
+        by_epoch = rates_of(lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs), o, epochs)
+        found = [by_epoch[step // steps] for step in range(total)]
     elif o.get("cosine"):
         rise = o.get("warmup_epochs", 0) * steps
         found = rates_of(lambda optimizer: warm_cosine(optimizer, rise, total), o, total)
@@ -226,6 +249,7 @@ def losses(net, data, order, o, after=lambda net: None):
     steps, per_epoch = cut(order, len(data.ids), o)
     total = len(steps)
     scheduled = rates(o, per_epoch, total)
+    plateau = Plateau(o) if "plateau" in o else None
     optimizer = make_optimizer(net, o)
     average = Average(net, o["average"]) if "average" in o else None
     dropout = draw_dropout(net, o)
@@ -240,6 +264,9 @@ def losses(net, data, order, o, after=lambda net: None):
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(net(images), labels, label_smoothing=o.get("label_smoothing", 0.0))
         loss.backward()
+        if plateau:
+            scheduled[step] = plateau.rate(epoch)
+            plateau.add(loss.item(), len(ids))
         for group in optimizer.param_groups:
             group["lr"] = group["lr_factor"] * scheduled[step]
             if group["trained_epochs"] is not None and epoch >= group["trained_epochs"]:

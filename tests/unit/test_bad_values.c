@@ -136,6 +136,7 @@ static void state_refuses(const checkpoint *c, const char *name, const char *wha
     checkpoint back;
     MUST(checkpoint_write(c, &run, state_path, NULL, &err));
     MUST(checkpoint_init(&back, &m, c->kind, EPOCHS, EPOCHS * STEPS, &err));
+    if (c->losses) checkpoint_begin_losses(&back);
     const status rc = checkpoint_read(&back, &run, state_path, &err);
     checkpoint_release(&back);
     if (!name) {
@@ -218,6 +219,12 @@ static void test_series_of_a_state(void **state) {
     state_refuses(&c, "'epochs.accuracy'", "holds -0.25");
     c.accuracy[0] = (double)NAN; // not measured
     state_refuses(&c, NULL, NULL);
+    checkpoint_begin_losses(&c);
+    state_refuses(&c, NULL, NULL);
+    c.losses[0] = (double)INFINITY;
+    state_refuses(&c, "'epochs.loss'", "holds inf");
+    c.losses[0] = -0.25;
+    state_refuses(&c, "'epochs.loss'", "holds -0.25");
     checkpoint_release(&c);
 }
 

@@ -387,7 +387,7 @@ static void wrong_types_and_ranges(void **state) {
             "9:59: 'schedule.warmup_epochs' does not apply to this kind");
     refuses(HEAD "schedule: {kind: one_cycl}\n",
             "9:18: 'schedule.kind': expected one of constant, multistep, cosine, linear, "
-            "one_cycle, got 'one_cycl': did you mean 'one_cycle'?");
+            "one_cycle, plateau, got 'one_cycl': did you mean 'one_cycle'?");
     refuses(HEAD "schedule: {kind: one_cycle, div_factor: 0}\n",
             "9:41: 'schedule.div_factor': expected a number above 0 and at most 1e+09, got 0");
     refuses(HEAD "average: {kind: ema}\n", "9:10: 'average.decay' is missing");
@@ -677,6 +677,7 @@ static void more_epochs_continue_if_the_first_ones_are_unchanged(void **state) {
                       cosine[] = "schedule={kind: cosine}";
     continues(constant, "name=x", "epochs=31", NULL);
     continues(multistep, "epochs=1", "epochs=31", NULL);
+    continues("schedule={kind: plateau}", "name=x", "epochs=31", NULL);
     continues(multistep, "epochs=31", "name=y", "more 'epochs': 31, not 30");
     continues(cosine, "name=x", "name=y", NULL);
     continues(cosine, "name=x", "epochs=31", "a cosine schedule");

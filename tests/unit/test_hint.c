@@ -19,7 +19,8 @@
 #define WORD_OF(to, KIND, word, ...) #word,
 static const char *const layers[] = {LAYERS(WORD_OF, ) "global_avg_pool", "residual"};
 static const char *const optimizers[] = {"sgd", "adam", "adamw", "adadelta"};
-static const char *const schedules[] = {"constant", "multistep", "cosine", "linear", "one_cycle"};
+static const char *const schedules[] = {"constant", "multistep", "cosine",
+                                        "linear",   "one_cycle", "plateau"};
 static const char *const augmentations[] = {"random_crop", "horizontal_flip", "random_affine",
                                             "cutout"};
 static const char *const inits[] = {"default",        "kaiming_normal", "kaiming_uniform",
@@ -52,7 +53,7 @@ static void other_functions_are_no_slips(void **state) {
     expect("adamax Adamax radam nadam rmsprop RMSprop adagrad lion lamb lars adams adamp "
            "adafactor lookahead sgdw sgdm2 adamw2 nadamw",
            optimizers, COUNT(optimizers), NULL);
-    expect("ReduceLROnPlateau CosineAnnealingWarmRestarts polynomial ExponentialLR cyclic lambda "
+    expect("CosineAnnealingWarmRestarts polynomial ExponentialLR cyclic lambda "
            "cosine2",
            schedules, COUNT(schedules), NULL);
     expect("vertical_flip RandomVerticalFlip random_resized_crop center_crop random_erasing cutmix "
@@ -76,7 +77,11 @@ static void slips_get_an_answer(void **state) {
     expect("adma Adam adamm", optimizers, COUNT(optimizers), "adam");
     expect("AdamW admaw", optimizers, COUNT(optimizers), "adamw");
     expect("cosin CosineAnnealingLR", schedules, COUNT(schedules), "cosine");
+    expect("ReduceLROnPlateau platau", schedules, COUNT(schedules), "plateau");
     expect("StepLR step MultiStepLR multi_step", schedules, COUNT(schedules), "multistep");
+    const char *note;
+    assert_null(hint_find("LambdaLR", schedules, COUNT(schedules), HINT_FUNCTIONS, &note));
+    assert_non_null(strstr(note, "'linear' takes a function"));
     expect("RandomHorizontalFlip horizontl_flip", augmentations, COUNT(augmentations),
            "horizontal_flip");
     expect("kaiming_normal_ kaimng_normal", inits, COUNT(inits), "kaiming_normal");
@@ -107,7 +112,12 @@ static void words_of_other_libraries(void **state) {
         {"gradient_clip_val", "optimizer.clip_norm"},
         {"step_size", "schedule.milestones"},
         {"warmup_steps", "schedule.warmup_epochs"},
-        {"patience", "early_stopping.patience"},
+        {"lr_lambda", "schedule.points"},
+        {"optimizer.patience", NULL}, // early stopping's, or a schedule's
+        {"early_stopping.patiens", "early_stopping.patience"},
+        {"schedule.threshold_mode", NULL},
+        {"schedule.eps", NULL},
+        {"eps", "optimizer.eps"},
         {"optimizer", "optimizer.kind"},
         {"scheduler", "schedule.kind"},
         {"label_smoothing_factor", "label_smoothing"},

@@ -101,6 +101,8 @@ static const char *setting_for(const field *f) {
     if (strstr(key, "average")) return "average={kind: ema, decay: 0.25}";
     if (strstr(key, "pct_start") || strstr(key, "div_factor")) return "schedule.kind=one_cycle";
     if (strstr(key, "gamma")) return "schedule={kind: multistep, milestones: [3]}";
+    if (strstr(key, ".factor") || strstr(key, "threshold") || strstr(key, "min_lr"))
+        return "schedule.kind=plateau";
     if (strstr(key, "min_delta")) return "early_stopping={patience: 1}";
     return "title=x";
 }
@@ -134,6 +136,8 @@ static const struct {
     {"seed", "9223372036854775806", "9223372036854775807", "title=x"},
     {"loader_workers", "1", "2", "title=x"},
     {"schedule.warmup_epochs", "1", "2", "title=x"},
+    {"schedule.patience", "1", "2", "schedule={kind: plateau}"},
+    {"schedule.cooldown", "1", "2", "schedule={kind: plateau}"},
     {"average.every", "5", "6", "average={kind: ema, decay: 0.5}"},
     {"average.ramp", "2", "3", "average={kind: lookahead, decay: 0.5}"},
     {"lr_scaling.base_batch", "64", "65", "lr_scaling={kind: linear, base_batch: 1}"},
@@ -371,7 +375,9 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
          "3}}"},
         {"label_smoothing=0.2", "drop_last=true",
          "schedule={kind: linear, points: [[0, 1], [2.5, 0.5]]}"},
-        {"mixup={alpha: 0.5}"},
+        {"schedule={kind: plateau, factor: 0.5, patience: 2, threshold: 0.1, cooldown: 1, min_lr: "
+         "0.1}"},
+        {"mixup={alpha: 0.5}", "schedule={kind: cosine, by_epoch: true}"},
         {"validation={samples: 9}", "stop_at={accuracy: 0.5}"},
         {"schedule={kind: one_cycle, anneal: linear}",
          "average={kind: lookahead, decay: 0.95, every: 5, ramp: 3}"},

@@ -36,7 +36,8 @@ static void add_step(live_events *l) {
     const event_step values = {
         .loss = (double)t->loss[i],
         .rate = learning_rate(&e->optimizer, &e->schedule, &e->lr_scaling, e->global_batch, i,
-                              trainer_steps_per_epoch(e, l->samples), trainer_steps(e, l->samples)),
+                              trainer_steps_per_epoch(e, l->samples), trainer_steps(e, l->samples),
+                              l->checkpoint->losses),
         .seconds = (double)t->wall[i] * 1e-9,
     };
     event_file_step(&l->pending, time_of(l), i, &values);

@@ -65,9 +65,10 @@ LANES     := 16 8 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
-# A sanitizer checks every access separately: optimisation makes nothing faster, and the checks in
-# unrolled loops take the optimiser minutes.
-KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
+# AddressSanitizer checks every access separately: optimisation makes nothing faster, and the checks
+# in unrolled loops take the optimiser minutes. ThreadSanitizer's only kernels are compact, and watch
+# fewer variables once these are in registers.
+KERNEL_OPT        := $(if $(filter asan,$(MODE)),-O0,$(if $(filter tsan,$(MODE)),-O1,-O3))
 # Of UndefinedBehaviorSanitizer, what AddressSanitizer does not see and kernels can do wrong: the
 # tests' images are too small for an index to overflow.
 KERNEL_CHECKS     := $(if $(filter asan,$(MODE)),-fno-sanitize=undefined \

@@ -65,11 +65,14 @@ LANES     := 16 8 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
-# A sanitizer checks every access separately: optimisation makes nothing faster, and the checks in
-# unrolled loops take the optimiser minutes.
-KERNEL_OPT        := $(if $(filter asan tsan,$(MODE)),-O0,-O3)
-# AddressSanitizer sees every access that one of these would report.
-KERNEL_CHECKS     := $(if $(filter asan,$(MODE)),-fno-sanitize=null$(comma)object-size$(comma)pointer-overflow)
+# AddressSanitizer checks every access separately: optimisation makes nothing faster, and the checks
+# in unrolled loops take the optimiser minutes. ThreadSanitizer's only kernels are compact, and watch
+# fewer variables once these are in registers.
+KERNEL_OPT        := $(if $(filter asan,$(MODE)),-O0,$(if $(filter tsan,$(MODE)),-O1,-O3))
+# Of UndefinedBehaviorSanitizer, what AddressSanitizer does not see and kernels can do wrong: the
+# tests' images are too small for an index to overflow.
+KERNEL_CHECKS     := $(if $(filter asan,$(MODE)),-fno-sanitize=undefined \
+                     -fsanitize=alignment$(comma)bounds$(comma)integer-divide-by-zero$(comma)shift)
 # Without AVX2, kernels are compact (COMPACT in simd.h): -O3 would copy their loops again.
 KERNEL_OPT_baseline = $(if $(filter v3,$(ISAS)),$(KERNEL_OPT:-O3=-O2))
 # Not part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that uses MPI, see

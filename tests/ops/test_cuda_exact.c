@@ -124,6 +124,8 @@ static void test_steps(void **state) {
         for (int k = 0; k < OPTIMIZER_KINDS; k++) {
             const optimizer_kind kind = (optimizer_kind)k;
             if (few_cases() && k != (int)i) continue;
+            // A sanitizer sees every kernel in the smallest batch.
+            if (fewest_cases() && i + 1 < sizeof batches / sizeof *batches) continue;
             problem p;
             course cpu, cuda;
             problem_init(&p, &m, &batches[i]);

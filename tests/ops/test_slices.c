@@ -16,7 +16,7 @@
 #include "nn/initial_values.h"
 #include "nn/model.h"
 
-enum { MOST_SLICES = 16, SAMPLES = 3 * GROUP };
+enum { MOST_SLICES = 16, SAMPLES = 3 * GROUP, INSTRUCTION_SETS = 3 };
 
 typedef struct network {
     const char *name, *input, *layers;
@@ -177,17 +177,29 @@ static void check_bits(const step_input *s, const char *name, const char *isa, i
     free(one), free(other);
 }
 
+// Whether to leave this instruction set out: with the fewest cases, a network has one of those that
+// there are. Which elements a slice has does not depend on it.
+static bool leaves_out(const network *n, const char *const *sets, size_t i) {
+    size_t before = 0, found = 0;
+    for (size_t k = 0; k < INSTRUCTION_SETS; k++) {
+        const bool is_there = kernels_find(sets[k], GROUP);
+        found += is_there;
+        before += is_there && k < i;
+    }
+    return !kernels_find(sets[i], GROUP) || (fewest_cases() && n->number % found != before);
+}
+
 // One group, of each number of lanes; groups that are fewer than the threads, and not whole.
 static void test_bits(void **state) {
     enum { COUNTS = 4 };
     static const int all[COUNTS] = {GROUP, 3, 7, SAMPLES - 5};
-    static const char *const sets[] = {"v4", "v3", "baseline"};
+    static const char *const sets[INSTRUCTION_SETS] = {"v4", "v3", "baseline"};
     const network *n = *state;
     step_input s = {.bytes = NULL};
     prepare(&s, n);
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+    for (size_t i = 0; i < INSTRUCTION_SETS; i++)
         for (size_t k = 0; k < COUNTS; k++)
-            if (kernels_find(sets[i], GROUP) && (!few_cases() || (i + n->number) % COUNTS == k))
+            if (!leaves_out(n, sets, i) && (!few_cases() || (i + n->number) % COUNTS == k))
                 check_bits(&s, n->name, sets[i], all[k]);
     release(&s);
 }

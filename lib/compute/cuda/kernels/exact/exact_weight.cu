@@ -143,7 +143,8 @@ template <typename S> struct weight_tile {
         s.y = o < t.out.channels && lane >= 0 ? 0 : NOWHERE;
         s.from = t.dz;
         if (s.y == 0)
-            s.from += (number * (size_t)t.out.channels + (size_t)o) * plane + s.x * t.lanes + lane;
+            s.from += (number * (size_t)t.out.channels + (size_t)o) * plane +
+                      (size_t)(s.x * t.lanes + lane);
     }
 
     __device__ __forceinline__ void find_x(int r, int element, int four, source &s) const {

@@ -20,13 +20,17 @@ static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
 
 // ---- Larger layers ----
 
-// Blocks of many weights, whose threads have several; blocks of many outputs; and a linear layer of
-// so many inputs that its sums have parts.
+// Blocks of many weights, whose threads have several, or with a stride or one tap many; blocks of
+// many outputs; and a linear layer of so many inputs that its sums have parts.
 static model_case large_layers[] = {
     {.name = "many weights",
      .input = "[3, 8, 7]",
      .layers = "[conv: {out: 43, kernel: 5, padding: 2}, relu, conv: {out: 46, kernel: 5}, "
                "batch_norm, relu, flatten, linear: {out: 10}]"},
+    {.name = "many weights of small images",
+     .input = "[3, 4, 4]",
+     .layers = "[conv: {out: 32, kernel: 1}, relu, conv: {out: 32, kernel: 3, stride: 2, padding: "
+               "1}, relu, conv: {out: 192, kernel: 1}, relu, flatten, linear: {out: 5}]"},
     {.name = "many outputs and inputs",
      .input = "[2, 33, 34]",
      .layers = "[conv: {out: 130, kernel: 1}, relu, flatten, linear: {out: 5}]"},
@@ -224,9 +228,12 @@ int main(void) {
     static const struct CMUnitTest extra[] = {{.name = "larger layers: weights",
                                                .test_func = test_large,
                                                .initial_state = &large_layers[0]},
-                                              {.name = "larger layers: outputs and inputs",
+                                              {.name = "larger layers: weights of small images",
                                                .test_func = test_large,
                                                .initial_state = &large_layers[1]},
+                                              {.name = "larger layers: outputs and inputs",
+                                               .test_func = test_large,
+                                               .initial_state = &large_layers[2]},
                                               {.name = "winograd: small images",
                                                .test_func = test_winograd,
                                                .initial_state = &winograd_layers[0]},

@@ -95,8 +95,7 @@ typedef struct lr_scaling {
 //             and without a cycle of the momentum. A first phase without steps is left out, where
 //             PyTorch divides by 0
 // plateau     torch.optim.lr_scheduler.ReduceLROnPlateau in its mode min, stepped once an epoch
-// with
-//             that epoch's loss. `losses` holds them, at least those of the epochs before the
+//             with that epoch's loss. `losses` holds them, at least those of the epochs before the
 //             step's; a NaN was not measured, and does not count. Other schedules need none: NULL
 //
 // So the rate depends on a run's past only by numbers that the run records: who recomputes it needs

@@ -161,8 +161,7 @@ void cuda_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t); //
 void cuda_conv_weight(launch_stream s, const cut *c,
                       const cuda_conv_task *t); // x, z → gradient buffers
 
-// ---- exact_conv.cu, exact_weight.cu, exact_linear.cu, exact_winograd*.cu: the same in the CPU's
-// order ----
+// ---- exact/: the same in the CPU's order ----
 
 size_t cuda_exact_workspace(const cuda_conv_task *t, int lanes, int shards);
 size_t cuda_exact_counters(const cuda_conv_task *t, int lanes, int shards);
@@ -170,8 +169,10 @@ size_t cuda_exact_transforms(const cuda_conv_task *t, int lanes, int shards);
 void cuda_exact_conv(launch_stream s, const cut *c, const cuda_conv_task *t);
 void cuda_exact_conv_input(launch_stream s, const cut *c, const cuda_conv_task *t);
 void cuda_exact_weight(launch_stream s, const cut *c, const cuda_conv_task *t);
-// Of a linear layer: a part of cuda_exact_weight.
+// Of a linear layer, and of a convolution that CPUs compute directly: parts of cuda_exact_weight.
 void cuda_exact_linear_weight(launch_stream s, const cut *c, const cuda_conv_task *t);
+void cuda_exact_direct_weight(launch_stream s, const cut *c, const cuda_conv_task *t);
+size_t cuda_exact_direct_counters(const cuda_conv_task *t, int shards);
 // Of a convolution that CPUs compute by Winograd's algorithm: parts of the three functions above.
 // The weight gradient goes to sums[shard][group][weight], not to the gradient buffers; `room`:
 // cuda_exact_winograd_workspace floats.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// exact_bias.cuh - bias gradients of convolutions, in the order of the CPU's engine: sums over the
-// plane of a channel, then over the samples of a group by halves, then over the groups along the
-// tree.
-#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_BIAS_CUH
-#define LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_BIAS_CUH
+// exact_weight.cuh - what weight gradients of convolutions share: the layout of their workspace,
+// and the sums of biases, in the order of the CPU's engine: over the plane of a channel, then over
+// the samples of a group by halves, then over the groups along the tree.
+#ifndef LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_WEIGHT_CUH
+#define LOCKSTEP_COMPUTE_CUDA_KERNELS_EXACT_EXACT_WEIGHT_CUH
 
 #include "compute/cuda/kernels/exact/exact.cuh"
 
@@ -29,7 +29,6 @@ static __device__ __forceinline__ void sum_biases_of_block(const bias_sums &t, u
     const float *from = t.dz + (number * channels + channel) * (size_t)t.size.height * row +
                         blockIdx.y * GROUP + threadIdx.x;
     float *sums = t.sums + number * groups_of(t.lanes) * channels + channel;
-    wait_for_kernels_before();
     const int samples = t.count[shard], own = samples_of_group(samples, blockIdx.y);
     if (own <= 0) return;
     const bool live = channel < channels && (int)threadIdx.x < own;
@@ -47,6 +46,42 @@ static __device__ __forceinline__ void sum_biases_of_block(const bias_sums &t, u
     float *to = t.gradients.base + shard * t.gradients.stride + t.at;
     to[number % (size_t)t.channel_parts * channels + channel] =
         tree_sum<float>(groups, [&](unsigned g) { return __ldcg(sums + g * channels); });
+}
+
+// ---- Launching ----
+
+static inline size_t columns_of(const cuda_conv_task *t) {
+    return (size_t)(t->in.channels * t->kernel_h * t->kernel_w);
+}
+
+static inline size_t weights_of(const cuda_conv_task *t) {
+    return (size_t)t->out.channels * columns_of(t);
+}
+
+static inline unsigned parts_of(const cut *c, const cuda_conv_task *t) {
+    return (unsigned)((c->end - c->first) * t->channel_parts);
+}
+
+// The sums of weights, then those of biases.
+static inline size_t weight_sums_of(const cuda_conv_task *t, int lanes, int shards) {
+    return (size_t)(shards * t->channel_parts) * groups_of(lanes) * weights_of(t);
+}
+
+// For blocks of that shape.
+static inline bias_sums biases_of(const cut *c, const cuda_conv_task *t, dim3 block) {
+    bias_sums b = {};
+    b.size = t->out;
+    b.lanes = c->lanes;
+    b.channel_parts = t->channel_parts;
+    b.first = c->first * t->channel_parts;
+    b.blocks = t->bias ? blocks_for((size_t)t->out.channels, block.z) : 0;
+    b.count = c->count;
+    b.dz = t->z;
+    b.sums = t->workspace + weight_sums_of(t, c->lanes, c->end);
+    b.counters = t->counters;
+    b.gradients = t->gradients;
+    b.at = t->bias_at;
+    return b;
 }
 
 #endif

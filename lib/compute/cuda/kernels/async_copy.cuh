@@ -22,7 +22,8 @@ static __device__ __forceinline__ void copy_four(float *to, const float *from, b
 #endif
 }
 
-// As copy_four, of 4 bytes.
+// As copy_four, of 4 bytes: only cp.async.ca, which keeps them in the first-level cache, has so
+// few.
 static __device__ __forceinline__ void copy_one(float *to, const float *from, bool exists) {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
     const unsigned shared = (unsigned)__cvta_generic_to_shared(to);

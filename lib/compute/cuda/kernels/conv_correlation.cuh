@@ -38,9 +38,6 @@ struct alignas(16) kernel_tap {
     int y, x;     // in the kernel
 };
 
-// Far outside any input; sums with coordinates still do not overflow.
-enum { NOWHERE = INT_MIN / 2 };
-
 // Each thread follows one term of the left factor from tile to tile. All threads need these terms
 // for the right factor: each thread publishes its own in `taps`, one tile ahead.
 template <typename S, bool WINDOWS> struct correlation_source {

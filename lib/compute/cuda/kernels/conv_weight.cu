@@ -106,7 +106,7 @@ template <typename S> struct gradient_source {
             const int n = column + own + i * STEP;
             const digits d = digits_of(n, t.kernel);
             weights[i] = {d.high, d.middle - t.pad_y, d.low - t.pad_x};
-            if (n >= t.columns) weights[i].y = INT_MIN / 2; // never inside the input
+            if (n >= t.columns) weights[i].y = NOWHERE;
             compute_early(weights[i].channel);
         }
     }

@@ -5,6 +5,8 @@
 
 #include <cuda_runtime.h>
 
+#include <climits>
+
 #include "compute/cuda/kernels/cuda_kernels.h"
 
 // **Launches.** A step is a chain of small kernels. Between the end of one and the start of the
@@ -85,6 +87,9 @@ enum {
 };
 
 static const unsigned ALL_LANES = 0xffffffffu; // of a warp
+
+// A coordinate far outside of any image; sums with others still do not overflow.
+enum { NOWHERE = INT_MIN / 2 };
 
 // Returns the number of blocks of `each` that cover n elements.
 static __host__ __device__ __forceinline__ unsigned blocks_for(size_t n, unsigned each) {

@@ -8,7 +8,6 @@
 // memory, one *piece* at a time: neighbouring positions of a row. Those of the next pieces are
 // copied meanwhile. The last block of a tile to end adds the groups.
 #include <algorithm>
-#include <climits>
 
 #include "compute/cuda/kernels/async_copy.cuh"
 #include "compute/cuda/kernels/exact/exact_weight.cuh"
@@ -77,7 +76,6 @@ struct source {
     const float *from;
     int y, x; // relative to the piece; y NOWHERE: there are none
 };
-enum { NOWHERE = INT_MIN / 2 };
 
 // The lanes and position of four floats, number `four` of an element's.
 static __device__ __forceinline__ int lane_of(const exact_weights &t, unsigned group, int four) {

@@ -8,6 +8,7 @@
 // A thread has ROWS outputs × COLUMNS inputs, the inputs LINEAR_THREADS apart. Neighbouring groups,
 // 2^k of them, are a slot: the slots of a block are summed side by side.
 enum { LINEAR_THREADS = 64, SLOTS = 8, ROWS = 4, COLUMNS = 2 };
+enum { BIASES = LINEAR_THREADS * SLOTS / GROUP }; // of a block
 
 struct linear_sums {
     float at[ROWS][COLUMNS];
@@ -113,7 +114,7 @@ static __device__ __forceinline__ void sum_linear_biases(const cut &c, const exa
     const size_t shard = (size_t)shard_of_block(c);
     const int block = (int)((blockIdx.y - t.rows) * gridDim.x + blockIdx.x);
     const int thread = (int)thread_of_block(), lane = thread % GROUP, samples = c.count[shard];
-    const int output = (block * LINEAR_THREADS * SLOTS + thread) / GROUP;
+    const int output = block * BIASES + thread / GROUP;
     const int o = output < t.outputs ? output : t.outputs - 1;
     const float *dz = t.dz + (shard * (size_t)t.outputs + (size_t)o) * (size_t)c.lanes + lane;
     const float sum = tree_sum<float>(groups_of(samples), [&](unsigned g) {
@@ -135,7 +136,6 @@ static __global__ void __launch_bounds__(LINEAR_THREADS *SLOTS) sum_linear(cut c
 }
 
 void cuda_exact_linear_weight(launch_stream s, const cut *c, const cuda_conv_task *t) {
-    enum { BIASES = LINEAR_THREADS * SLOTS / GROUP }; // of a block
     const unsigned across = blocks_for((size_t)t->in.channels, LINEAR_THREADS * COLUMNS);
     exact_linear l = {};
     l.inputs = t->in.channels;

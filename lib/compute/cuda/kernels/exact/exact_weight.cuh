@@ -21,7 +21,8 @@ typedef struct bias_sums {
     size_t at;
 } bias_sums;
 
-// For block number `block` of the channels, group blockIdx.y, and part blockIdx.z.
+// For block number `block` of the channels, group blockIdx.y, and part blockIdx.z. Called after the
+// wait for the kernels before.
 static __device__ __forceinline__ void sum_biases_of_block(const bias_sums &t, unsigned block) {
     const size_t number = (size_t)t.first + blockIdx.z, channels = (size_t)t.size.channels;
     const size_t shard = number / (size_t)t.channel_parts;

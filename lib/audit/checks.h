@@ -19,7 +19,7 @@ void check_accuracy(findings *a, const claim_statement *s);
 void check_parts(findings *a, const claim_statement *s); // overhead, load_to_update
 void check_projection(findings *a, const claim_statement *s);
 
-// ---- Findings (findings.c) ----
+// ---- Findings ----
 
 // The subject of a finding. It determines which `says` statement answers the finding.
 typedef struct subject {

@@ -13,7 +13,8 @@
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-static status read_list(claim *c, const yaml_node *list, series kind, stated_list *l, error *err) {
+static status read_list(claim *c, const yaml_node *list, claim_series kind, stated_list *l,
+                        error *err) {
     void *lists = c->lists;
     status rc = STATUS_OK;
     TRY(field_list(list, series_key(kind), 1, err));
@@ -30,8 +31,8 @@ out:
 static status read_series(claim *c, const yaml_node *mapping, claim_row *row, error *err) {
     status rc = STATUS_OK;
     for (int k = 0; k < SERIES_KINDS && rc == STATUS_OK; k++) {
-        const yaml_node *list = yaml_find(mapping, series_key((series)k));
-        if (list) rc = read_list(c, list, (series)k, &row->series[k], err);
+        const yaml_node *list = yaml_find(mapping, series_key((claim_series)k));
+        if (list) rc = read_list(c, list, (claim_series)k, &row->series[k], err);
     }
     return rc;
 }
@@ -72,7 +73,8 @@ static status read_accuracy(const yaml_node *node, stated *accuracy, error *err)
 }
 
 // Each is a percentage. Accuracies of classes are fractions if all of them are at most 1.
-static status check_percents(const yaml_node *mapping, series kind, stated_list *l, error *err) {
+static status check_percents(const yaml_node *mapping, claim_series kind, stated_list *l,
+                             error *err) {
     const yaml_node *list = yaml_find(mapping, series_key(kind));
     bool fractions = kind == SERIES_CLASS_ACCURACIES;
     status rc = STATUS_OK;

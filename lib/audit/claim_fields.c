@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/row.h"
 #include "base/spelling.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -107,11 +106,14 @@ const statement_info statement_infos[STATEMENT_KINDS] = {
     [STATEMENT_SAYS] = {"says", 0, 0, false, false, false},
 };
 
+const quantity time_bases[TIME_BASES] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
+                                         QUANTITY_IMAGES_PER_SECOND, QUANTITY_BATCH_MS};
+
 const char *quantity_key(quantity q) {
     return quantities[q].key;
 }
 
-const char *label_key(label l) {
+const char *label_key(claim_label l) {
     return labels[l];
 }
 
@@ -317,10 +319,10 @@ void field_add_row(key_list *list) {
     for (int k = 0; k < SERIES_KINDS; k++) list->keys[list->count++] = series_keys[k].key;
 }
 
-const char *series_key(series kind) {
+const char *series_key(claim_series kind) {
     return series_keys[kind].key;
 }
 
-status field_item(const yaml_node *node, series kind, stated *item, error *err) {
+status field_item(const yaml_node *node, claim_series kind, stated *item, error *err) {
     return stated_read(node, series_keys[kind].key, series_keys[kind].kind, 0, false, item, err);
 }

@@ -18,7 +18,8 @@ static bool parallel_differs(const claim_row *x, const claim_row *y) {
 static int differences(const claim_row *x, const claim_row *y) {
     int n = rows_differ_in_batch(x, y) || rows_differ(x, y, QUANTITY_LR);
     for (int i = 0; i < CONDITIONS; i++) n += rows_differ(x, y, conditions[i]);
-    for (int l = LABEL_STRATEGY + 1; l < LABELS; l++) n += rows_differ_in_label(x, y, (label)l);
+    for (int l = LABEL_STRATEGY + 1; l < LABELS; l++)
+        n += rows_differ_in_label(x, y, (claim_label)l);
     return n;
 }
 
@@ -178,7 +179,7 @@ static bool is_due(const findings *a, const claim_statement *s, int topic) {
 
 static void check_labels(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
-    for (label l = LABEL_STRATEGY + 1; l < LABELS; l++) {
+    for (claim_label l = LABEL_STRATEGY + 1; l < LABELS; l++) {
         if (!rows_differ_in_label(of, than, l) || !is_due(a, s, LABEL_TOPIC(l))) continue;
         finding_add(a, FINDING_CONDITIONS, subject_of(LABEL_TOPIC(l), s), "unlike", "unequal_work");
         finding_put(a, named("quantity", label_key(l)));

@@ -17,7 +17,7 @@ bool rows_differ(const claim_row *x, const claim_row *y, quantity q) {
     return differ(&x->values[q], &y->values[q]);
 }
 
-bool rows_differ_in_label(const claim_row *x, const claim_row *y, label l) {
+bool rows_differ_in_label(const claim_row *x, const claim_row *y, claim_label l) {
     return x->labels[l] && y->labels[l] && strcmp(x->labels[l], y->labels[l]) != 0;
 }
 
@@ -179,9 +179,6 @@ bool statement_compares(const claim_statement *s) {
 bool statements_share_rows(const claim_statement *s, const claim_statement *t) {
     return (s->of == t->of && s->than == t->than) || (s->of == t->than && s->than == t->of);
 }
-
-const quantity time_bases[TIME_BASES] = {QUANTITY_TOTAL_SECONDS, QUANTITY_SECONDS_PER_EPOCH,
-                                         QUANTITY_IMAGES_PER_SECOND, QUANTITY_BATCH_MS};
 
 const char *time_basis_unit(quantity basis) {
     return basis == QUANTITY_BATCH_MS ? "ms" : basis == QUANTITY_IMAGES_PER_SECOND ? "img/s" : "s";

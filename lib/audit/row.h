@@ -9,7 +9,7 @@ bool row_is(const claim_row *r, const char *strategy);
 
 // Do both rows give the value, with disjoint ranges?
 bool rows_differ(const claim_row *x, const claim_row *y, quantity q);
-bool rows_differ_in_label(const claim_row *x, const claim_row *y, label l);
+bool rows_differ_in_label(const claim_row *x, const claim_row *y, claim_label l);
 bool rows_differ_in_batch(const claim_row *x, const claim_row *y); // the global one
 
 // Samples per step over all devices. Under DDP, a batch not stated to be global may be one rank's
@@ -48,9 +48,6 @@ bool statement_compares(const claim_statement *s);
 // Are both statements about the same two rows, in either order?
 bool statements_share_rows(const claim_statement *s, const claim_statement *t);
 
-// The times that can be compared, in order of preference.
-enum { TIME_BASES = 4 };
-extern const quantity time_bases[TIME_BASES];
 const char *time_basis_unit(quantity basis); // "s", "ms", "img/s"
 // The row's time by that basis: row_epoch(), or as stated. That of a throughput is the time of an
 // image, as stated or of the batches, with the throughput as its text.

@@ -13,7 +13,6 @@
 #include "results/execution.h"
 #include "results/like_for_like.h"
 #include "results/origin.h"
-#include "results/reproduction.h"
 
 // ---- Values ----
 
@@ -156,7 +155,7 @@ static status put_runs(yaml_node *root, const results *r, error *err) {
 
 static yaml_node *experiment_node(const results *r, size_t at) {
     const seed_group *g = &r->groups[at];
-    const comparison *c = reproduction_comparison(r, g);
+    const comparison *c = results_comparison(r, g);
     yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
     put_string(node, "name", g->name);
     for (size_t i = 0; i < g->count; i++) yaml_append(runs, json_new_string(g->runs[i]->name));

@@ -10,7 +10,6 @@
 #include "report/charts.h"
 #include "report/facts.h"
 #include "report/published_figures.h"
-#include "results/reproduction.h"
 
 // ---- Rows ----
 

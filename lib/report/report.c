@@ -20,7 +20,7 @@
 #include "report/plot.h"
 #include "report/report_page.h"
 #include "report/written.h"
-#include "results/reproduction.h"
+#include "results/inputs.h"
 
 typedef struct drawing_list {
     page_drawing *items; // whose texts they own
@@ -206,7 +206,7 @@ static status record_templates(const char *folder, manifest *m, error *err) {
     status rc = template_folder_list(folder, &names, err);
     for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
         char *path = memory_format("%s/%s", folder, names.items[i]);
-        rc = results_record_file(m, path, err);
+        rc = inputs_add_file(m, path, err);
         free(path);
     }
     strvec_release(&names);
@@ -217,13 +217,13 @@ status report_record(const results *r, const report_options *o, manifest *m, err
     const char *title = o->title ? o->title : "";
     yaml_node *parameters = manifest_parameters(m);
     status rc;
-    TRY(results_record(r, m, err));
+    TRY(inputs_add(r, m, err));
     yaml_put(parameters, "language", yaml_new_string(o->language));
     // Not "title", which the stage key ignores: a report with another heading is a different one.
     yaml_put(parameters, "heading", yaml_new_string(title));
     if (o->author) yaml_put(parameters, "author", yaml_new_string(o->author));
     if (o->student) yaml_put(parameters, "student", yaml_new_string(o->student));
-    if (o->discussion) TRY(results_record_file(m, o->discussion, err));
+    if (o->discussion) TRY(inputs_add_file(m, o->discussion, err));
     if (o->templates) TRY(record_templates(o->templates, m, err));
     if (o->figures) yaml_put(parameters, "figures", yaml_new_boolean(true));
     // If one of these programs is installed later, the report is made again.

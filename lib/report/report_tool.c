@@ -15,6 +15,7 @@
 #include "report/page_templates.h"
 #include "report/report.h"
 #include "results/check.h"
+#include "results/inputs.h"
 #include "results/recall.h"
 #include "results/verify_figures.h"
 #include "results/why.h"
@@ -195,9 +196,9 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
     TRY(error_status(err)); // failures that no call returned
     TRY(manifest_begin(&m, "report", REPORT_BITS, call->argc, call->argv, err));
     TRY(report_record(&r, &o->page, &m, err));
-    if (o->plan) TRY(results_record_file(&m, o->plan, err));
+    if (o->plan) TRY(inputs_add_file(&m, o->plan, err));
     // With other bands the report is made and checked again.
-    if (o->check) TRY(results_record_file(&m, o->check, err));
+    if (o->check) TRY(inputs_add_file(&m, o->check, err));
     if (o->print_key) {
         rc = manifest_print_key(&m, call->answers, err);
         goto out;

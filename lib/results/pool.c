@@ -4,10 +4,100 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "results/like_for_like.h"
 #include "results/statistics.h"
+
+// ---- One execution each ----
+
+static size_t parent_length(const char *path) {
+    size_t length = strlen(path);
+    while (length && path[length - 1] == '/') length--;
+    while (length && path[length - 1] != '/') length--;
+    return length;
+}
+
+static bool same_parent(const char *a, const char *b) {
+    size_t length = parent_length(a);
+    return length && length == parent_length(b) && strncmp(a, b, length) == 0;
+}
+
+// Finds the train run of a lone evaluation: one with the same model, preferably from the folder
+// next to it.
+static run *find_partner(run_list *list, const run *lone) {
+    run *found = NULL;
+    for (size_t i = 0; i < list->execution_count; i++) {
+        run *r = &list->executions[i];
+        if (!r->train || r->evaluate || !*r->model_content || !run_evaluates(r, lone->evaluate))
+            continue;
+        if (same_parent(r->folder, lone->evaluation)) return r;
+        if (!found) found = r;
+    }
+    return found;
+}
+
+static bool same_folder(const char *a, const char *b) {
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+// Is it the same folder, through any links, or a copy? Manifests hold times, so no two are equal.
+static bool same_execution(const run *a, const run *b) {
+    if (a->evaluation && b->evaluation && strcmp(a->views, b->views) != 0) return false;
+    if (!a->folder || !b->folder) return same_folder(a->evaluation, b->evaluation);
+    return same_folder(a->folder, b->folder) ||
+           (*a->key && strcmp(a->key, b->key) == 0 && yaml_equal(a->train, b->train));
+}
+
+static void remove_execution(run_list *list, size_t at) {
+    run_release(&list->executions[at]);
+    list->execution_count--;
+    memmove(&list->executions[at], &list->executions[at + 1],
+            (list->execution_count - at) * sizeof *list->executions);
+}
+
+// Of two copies, the more complete one is kept, in the place of the first.
+static void drop_double(run_list *list, size_t first, size_t second) {
+    run *a = &list->executions[first], *b = &list->executions[second];
+    if (!a->folder || !a->evaluation) {
+        const run whole = *b;
+        *b = *a;
+        *a = whole;
+        a->baseline = b->baseline;
+    }
+    remove_execution(list, second);
+}
+
+// An execution given twice, say as the baseline and among the others, counts once.
+static void remove_doubles(run_list *list) {
+    for (size_t i = 0; i < list->execution_count; i++)
+        for (size_t k = list->execution_count; k-- > i + 1;)
+            if (same_execution(&list->executions[i], &list->executions[k])) drop_double(list, i, k);
+}
+
+static status pair_evaluations(run_list *list, error *err) {
+    status rc = STATUS_OK;
+    for (size_t i = 0; rc == STATUS_OK && i < list->execution_count;) {
+        run *lone = &list->executions[i], *partner = NULL;
+        if (!lone->train) partner = find_partner(list, lone);
+        if (!partner) {
+            i++;
+            continue;
+        }
+        partner->evaluation = lone->evaluation;
+        partner->evaluate = lone->evaluate;
+        lone->evaluation = NULL;
+        lone->evaluate = NULL;
+        rc = run_read_evaluation(partner, err);
+        remove_execution(list, i);
+    }
+    return rc;
+}
+
+// ---- Runs ----
 
 static bool same_key(const run *a, const run *b) {
     return *a->key && strcmp(a->key, b->key) == 0;
@@ -211,7 +301,10 @@ static void keep_common(span *spans, size_t count) {
 }
 
 status pool_runs(run_list *list, bool apart, error *err) {
-    status rc = check_models(list, err);
+    remove_doubles(list);
+    status rc = pair_evaluations(list, err);
+    remove_doubles(list);
+    if (rc == STATUS_OK) rc = check_models(list, err);
     if (rc != STATUS_OK) return rc;
     span *spans = memory_new(list->execution_count, sizeof *spans);
     list->runs = memory_new(list->execution_count, sizeof *list->runs);

@@ -15,9 +15,11 @@
 #include "base/error.h"
 #include "results/run_list.h"
 
-// Orders list->executions by run, those that count first, and makes list->runs in the order of
-// their first executions. STATUS_FINDING, naming both, if two executions of one key ended in
-// different models. `apart`: executions of the baseline and other executions are different runs.
+// Pairs lone evaluations with their trainings, drops duplicates (the same folder, or a copy of it),
+// orders list->executions by run, those that count first, and makes list->runs in the order of
+// their first executions, still without names. Call once, after all were added. STATUS_FINDING,
+// naming both, if two executions of one key ended in different models. `apart`: executions of the
+// baseline and other executions are different runs.
 status pool_runs(run_list *list, bool apart, error *err) MUST_CHECK;
 
 #endif

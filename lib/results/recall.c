@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "data/manifest.h"
 #include "results/origin.h"
 
 // ---- The command line of the report ----

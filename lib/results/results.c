@@ -2,18 +2,14 @@
 #include "results/results.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/progress.h"
-#include "base/sha256.h"
 #include "results/plan_names.h"
-#include "results/reproduction.h"
+#include "results/pool.h"
 
 // ---- Reading ----
 
@@ -52,15 +48,181 @@ static status make_predictions(results *r, error *err) {
     return STATUS_OK;
 }
 
+// ---- A reproduction ----
+
+// A selection of the plan's runs: the rows of a source, or the variants of a study.
+typedef struct choice {
+    const char *source, *study; // study NULL: the rows
+} choice;
+
+static bool is_chosen(const yaml_node *entry, const choice *c) {
+    const char *study = run_text(entry, "study");
+    if (strcmp(run_text(entry, "source"), c->source) != 0) return false;
+    return c->study ? strcmp(study, c->study) == 0 : !*study;
+}
+
+// Makes one group of an entry's runs, including its repeats.
+static status add_group(results *view, const results *all, const yaml_node *entry, error *err) {
+    seed_group *g = &view->groups[view->group_count];
+    *g = (seed_group){.name = run_text(entry, "name")};
+    g->runs = memory_new(all->list.count, sizeof *g->runs);
+    view->group_count++;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const run *one = &all->list.runs[i];
+        if (!one->train || strcmp(one->experiment, g->name) != 0) continue;
+        run *copy = &view->list.runs[view->list.count++];
+        *copy = *one;
+        g->runs[g->count++] = copy;
+    }
+    if (g->count) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot report on the plan: no run of '%s' among the folders", g->name);
+}
+
+static status open_view(const results *all, const yaml_node *runs, const choice *c, results *view,
+                        error *err) {
+    *view = (results){.whole = all};
+    view->list.runs = memory_new(all->list.count, sizeof *view->list.runs);
+    view->groups = memory_new(runs->count, sizeof *view->groups);
+    for (size_t i = 0; i < runs->count; i++) {
+        if (!is_chosen(runs->items[i], c)) continue;
+        status rc = add_group(view, all, runs->items[i], err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+// Does not release the runs, which belong to the whole report.
+static void release_view(results *view) {
+    for (size_t i = 0; i < view->comparison_count; i++) comparison_release(&view->comparisons[i]);
+    free(view->comparisons);
+    planned_release(&view->plan);
+    seed_groups_free(view->groups, view->group_count);
+    free(view->list.runs);
+}
+
+static const yaml_node *entry_of(const yaml_node *runs, const char *name) {
+    for (size_t i = 0; i < runs->count; i++)
+        if (strcmp(run_text(runs->items[i], "name"), name) == 0) return runs->items[i];
+    return NULL;
+}
+
+// The row that the plan names as baseline; the first row if it names none.
+static const seed_group *baseline_of(const results *rows, const yaml_node *entry) {
+    const char *against = run_text(entry, "against");
+    if (!*against) return &rows->groups[0];
+    for (size_t i = 0; i < rows->group_count; i++)
+        if (strcmp(rows->groups[i].name, against) == 0) return &rows->groups[i];
+    return NULL;
+}
+
+static status compare_rows(results *rows, const yaml_node *runs, error *err) {
+    rows->comparisons = memory_new(rows->group_count, sizeof *rows->comparisons);
+    for (size_t i = 0; i < rows->group_count; i++) {
+        const seed_group *g = &rows->groups[i],
+                         *baseline = baseline_of(rows, entry_of(runs, g->name));
+        if (!baseline || baseline == g) continue;
+        status rc = compare(g, baseline, NULL, &rows->comparisons[rows->comparison_count], err);
+        if (rc != STATUS_OK) return rc;
+        rows->comparison_count++;
+    }
+    compare_table(rows->comparisons, rows->comparison_count);
+    return STATUS_OK;
+}
+
+static status open_studies(const reproduction *p, const results *all, reproduced *one, error *err) {
+    const yaml_node *studies = yaml_find(p->root, "studies"), *runs = yaml_find(p->root, "runs");
+    size_t count = studies && studies->kind == YAML_SEQUENCE ? studies->count : 0;
+    one->studies = memory_new(count, sizeof *one->studies);
+    for (size_t i = 0; i < count; i++) {
+        const yaml_node *head = studies->items[i];
+        const choice c = {one->source, run_text(head, "name")};
+        if (strcmp(run_text(head, "source"), one->source) != 0) continue;
+        results *view = &one->studies[one->study_count++];
+        status rc = open_view(all, runs, &c, view, err);
+        if (rc == STATUS_OK) rc = plan_read_study(head, runs, &view->list, &view->plan, err);
+        if (rc != STATUS_OK) return rc;
+    }
+    return STATUS_OK;
+}
+
+static status open_report(const reproduction *p, const results *all, const yaml_node *entry,
+                          reproduced *one, error *err) {
+    const yaml_node *runs = yaml_find(p->root, "runs");
+    status rc = STATUS_OK;
+    one->source = run_text(entry, "source");
+    one->title = run_text(entry, "title");
+    one->claim_path = run_text(entry, "claim");
+    const choice c = {one->source, NULL};
+    TRY(open_view(all, runs, &c, &one->rows, err));
+    if (!one->rows.group_count)
+        return yaml_error(entry, err, "'source: %s' has no runs in the plan", one->source);
+    TRY(compare_rows(&one->rows, runs, err));
+    TRY(open_studies(p, all, one, err));
+    if (!*one->claim_path) goto out;
+    TRY(claim_read(one->claim_path, &one->claim, err));
+    audit_run(&one->audit, &one->claim);
+out:
+    return rc;
+}
+
+// Without this check, a run that is not in the plan would be dropped silently.
+static status check_known(const yaml_node *runs, const results *all, error *err) {
+    for (size_t i = 0; i < all->list.count; i++) {
+        const run *r = &all->list.runs[i];
+        if (r->train && entry_of(runs, r->experiment)) continue;
+        return error_set(err, STATUS_INPUT,
+                         "cannot report on '%s': its experiment is '%s', which is not in the plan",
+                         r->folder ? r->folder : r->evaluation, r->experiment);
+    }
+    return STATUS_OK;
+}
+
+// Takes ownership of `root`. The runs are those of `all`. Release *p also after a failure.
+static status open_reproduction(yaml_node *root, const results *all, reproduction *p, error *err) {
+    status rc = STATUS_OK;
+    *p = (reproduction){.root = root, .name = run_text(root, "name")};
+    const yaml_node *reports = yaml_find(root, "reports"), *runs = yaml_find(root, "runs");
+    if (!reports || reports->kind != YAML_SEQUENCE || !reports->count || !runs ||
+        runs->kind != YAML_SEQUENCE)
+        return yaml_error(root, err, "expected 'reports' and 'runs': two lists");
+    p->changed = yaml_find(root, "changed");
+    if (p->changed && p->changed->kind != YAML_SEQUENCE)
+        return yaml_error(p->changed, err, "'changed': expected a list");
+    TRY(check_known(runs, all, err));
+    p->reports = memory_new(reports->count, sizeof *p->reports);
+    for (size_t i = 0; i < reports->count; i++)
+        TRY(open_report(p, all, reports->items[i], &p->reports[p->count++], err));
+out:
+    return rc;
+}
+
+static void release_reproduction(reproduction *p) {
+    for (size_t i = 0; i < p->count; i++) {
+        reproduced *one = &p->reports[i];
+        release_view(&one->rows);
+        for (size_t k = 0; k < one->study_count; k++) release_view(&one->studies[k]);
+        free(one->studies);
+        findings_release(&one->audit);
+        claim_release(&one->claim);
+    }
+    free(p->reports);
+    yaml_free(p->root);
+    *p = (reproduction){0};
+}
+
+// ---- All of it ----
+
 // Takes ownership of `root`.
 static status read_plan(results *r, yaml_node *root, error *err) {
     if (plan_names_all(root)) {
         r->plan.root = root; // names point into it
         return STATUS_OK;
     }
-    if (!reproduction_is(root)) return plan_read(root, &r->list, &r->plan, err);
+    if (strcmp(run_text(root, "kind"), "reproduction") != 0)
+        return plan_read(root, &r->list, &r->plan, err);
     r->reproduction = memory_new(1, sizeof *r->reproduction);
-    return reproduction_open(root, r, r->reproduction, err);
+    return open_reproduction(root, r, r->reproduction, err);
 }
 
 static status figures_of_reproduction(figure_list *list, const reproduction *p, error *err) {
@@ -131,7 +293,7 @@ static status find_runs(results *r, const yaml_node *plan_root, error *err) {
         return error_set(err, STATUS_USAGE,
                          "--baseline cannot be used with this --plan, which sets the baselines");
     TRY(add_folders(r, err));
-    TRY(run_list_pool(&r->list, !named, err));
+    TRY(pool_runs(&r->list, !named, err));
     TRY(add_timings(r, err));
     if (named) TRY(plan_names_apply(&r->list, plan_root, &baseline, err));
     if (plan_root && !named) plan_names_publish(&r->list, plan_root);
@@ -166,7 +328,7 @@ void results_release(results *r) {
     for (size_t i = 0; i < r->comparison_count; i++) comparison_release(&r->comparisons[i]);
     free(r->comparisons);
     planned_release(&r->plan);
-    if (r->reproduction) reproduction_release(r->reproduction);
+    if (r->reproduction) release_reproduction(r->reproduction);
     free(r->reproduction);
     for (size_t i = 0; i < r->prediction_count; i++) prediction_release(&r->predictions[i]);
     free(r->predictions);
@@ -178,6 +340,8 @@ void results_release(results *r) {
     free(r->timings);
     *r = (results){0};
 }
+
+// ---- Finding ----
 
 const figure *results_figure(const results *r, const char *owner, const char *metric) {
     assert(joint_metrics_find(metric));
@@ -199,98 +363,13 @@ double results_group_value(const results *r, const seed_group *g, const char *me
     return f ? f->value : NAN;
 }
 
-// ---- Recorded inputs ----
-
-// Records any file with the hash of its bytes on disk.
-status results_record_file(manifest *m, const char *path, error *err) {
-    char hash[SHA256_TEXT_BYTES];
-    struct stat info;
-    if (stat(path, &info)) return error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    status rc = sha256_file(path, hash, err);
-    if (rc != STATUS_OK) return rc;
-    manifest_file file = {.path = path, .bytes = (uint64_t)info.st_size, .sha256 = hash};
-    manifest_add_input(m, &file);
-    return STATUS_OK;
+const comparison *results_comparison(const results *r, const seed_group *g) {
+    for (size_t i = 0; i < r->comparison_count; i++)
+        if (r->comparisons[i].subject == g) return &r->comparisons[i];
+    return NULL;
 }
 
-static uint64_t recorded_bytes(const yaml_node *file) {
-    return strtoull(run_text(file, "bytes"), NULL, 10);
-}
-
-// Records a stage's manifest, and the output of it that the report reads; NULL: none.
-static status record_input(const char *folder, const yaml_node *root, const char *name, manifest *m,
-                           error *err) {
-    status rc = STATUS_OK;
-    if (!root) return STATUS_OK;
-    char *path = memory_format("%s/manifest.yaml", folder);
-    char *data = memory_format("%s/%s", folder, name ? name : "");
-    const yaml_node *file = name ? run_file(root, "outputs", name) : NULL;
-    TRY(results_record_file(m, path, err));
-    if (!file) goto out;
-    manifest_file of_data = {.path = data,
-                             .bytes = recorded_bytes(file),
-                             .sha256 = run_text(file, "sha256"),
-                             .content = run_text(file, "content")};
-    manifest_add_input(m, &of_data);
-out:
-    free(path);
-    free(data);
-    return rc;
-}
-
-static status record_collectives(const collectives *c, manifest *m, error *err) {
-    char *path = memory_format("%s/manifest.yaml", c->folder);
-    status rc = results_record_file(m, path, err);
-    free(path);
-    return rc;
-}
-
-// Records each claim once, however many runs have figures from it.
-static status record_claim(const char *path, yaml_node *recorded, manifest *m, error *err) {
-    for (size_t i = 0; i < recorded->count; i++)
-        if (strcmp(recorded->items[i]->text, path) == 0) return STATUS_OK;
-    yaml_append(recorded, yaml_new_string(path));
-    return results_record_file(m, path, err);
-}
-
-// Records the audited claims, and those that published figures come from if they still exist: the
-// plan has a copy of the figures.
-static status record_claims(const results *r, manifest *m, error *err) {
-    yaml_node *recorded = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
-    for (size_t i = 0; r->reproduction && i < r->reproduction->count; i++) {
-        const char *path = r->reproduction->reports[i].claim_path;
-        if (*path) TRY(record_claim(path, recorded, m, err));
-    }
-    for (size_t i = 0; i < r->list.count; i++) {
-        const yaml_node *list = r->list.runs[i].published;
-        for (size_t k = 0; list && list->kind == YAML_SEQUENCE && k < list->count; k++) {
-            const char *path = run_text(list->items[k], "claim");
-            if (*path && access(path, R_OK) == 0) TRY(record_claim(path, recorded, m, err));
-        }
-    }
-out:
-    yaml_free(recorded);
-    return rc;
-}
-
-status results_record(const results *r, manifest *m, error *err) {
-    status rc = STATUS_OK;
-    yaml_node *parameters = manifest_parameters(m);
-    const char *baseline = r->comparison_count ? r->groups[0].name : "";
-    for (size_t i = 0; i < r->list.execution_count; i++) {
-        const run *one = &r->list.executions[i];
-        // The manifest of an excluded execution gives the reason.
-        TRY(record_input(one->folder, one->train, one->excluded ? NULL : "steps.st.zst", m, err));
-        if (one->excluded) continue;
-        TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
-    }
-    for (size_t i = 0; i < r->timing_count; i++)
-        TRY(record_input(r->timings[i].folder, r->timings[i].manifest, TURNS_FILE, m, err));
-    if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
-    TRY(record_claims(r, m, err));
-    yaml_put(parameters, "baseline", yaml_new_string(baseline));
-    yaml_put(manifest_results(m), "figures", yaml_new_integer((int64_t)r->figures.count));
-out:
-    return rc;
+double reproduction_full_epochs(const reproduction *p, const char *name) {
+    const char *epochs = run_text(entry_of(yaml_find(p->root, "runs"), name), "full_epochs");
+    return *epochs ? strtod(epochs, NULL) : -1;
 }

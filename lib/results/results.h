@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "audit/audit.h"
+#include "audit/claim.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "data/manifest.h"
+#include "base/yaml_tree.h"
 #include "results/collectives.h"
 #include "results/compare.h"
 #include "results/figures.h"
@@ -54,8 +55,30 @@ typedef struct results {
     const struct results *whole; // of a view: the results that hold its figures; else NULL
 } results;
 
+// Published reports, each with the runs that reproduce its rows: a plan of kind `reproduction`
+// (docs/formats.md). The rows of a report, and the variants of each of its studies, are results of
+// their own (views) over some of the runs, so that every section can be written for them alone.
+typedef struct reproduced {
+    const char *source, *title; // "R001"; title: "" if there is none
+    const char *claim_path;     // "" if there is none; then there is no audit either
+    claim claim;
+    findings audit;
+    results rows; // the experiments, each compared with the run that the plan names, if any
+    results *studies;
+    size_t study_count;
+} reproduced;
+
+typedef struct reproduction {
+    yaml_node *root;
+    const char *name;
+    const yaml_node *changed; // assignments applied to every run, a list; NULL: none
+    reproduced *reports;      // in the order of the plan
+    size_t count;
+} reproduction;
+
 // Reads the manifests and computes every figure. STATUS_FINDING if two executions of one run ended
-// in different models; STATUS_INPUT if turns are of none of the runs.
+// in different models; STATUS_INPUT if turns are of none of the runs, or if the runs are not those
+// of a reproduction's plan.
 status results_open(results *r, const results_options *o, error *err) MUST_CHECK;
 void results_release(results *r);
 
@@ -66,10 +89,10 @@ const figure *results_group_figure(const results *r, const seed_group *g, const 
 double results_value(const results *r, const char *owner, const char *metric);
 double results_group_value(const results *r, const seed_group *g, const char *metric);
 
-// Records in `m` the files that the results come from, and the parameters that select them.
-status results_record(const results *r, manifest *m, error *err) MUST_CHECK;
+// Returns the comparison of a group with its baseline, or NULL.
+const comparison *results_comparison(const results *r, const seed_group *g);
 
-// Records a file as an input, with the hash of its bytes on disk.
-status results_record_file(manifest *m, const char *path, error *err) MUST_CHECK;
+// Returns the epochs of that experiment when nothing is changed; -1 if unknown.
+double reproduction_full_epochs(const reproduction *p, const char *name);
 
 #endif

@@ -22,6 +22,13 @@ const char *run_text(const yaml_node *root, const char *path) {
     return node && node->kind == YAML_SCALAR ? node->text : "";
 }
 
+bool run_evaluates(const run *r, const yaml_node *evaluate) {
+    const yaml_node *inputs = yaml_find(evaluate, "inputs");
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        if (strcmp(run_text(inputs->items[i], "content"), r->model_content) == 0) return true;
+    return false;
+}
+
 bool run_may_stop_early(const yaml_node *train) {
     return *run_text(train, "parameters.early_stopping.patience") ||
            *run_text(train, "parameters.stop_at.accuracy");

@@ -118,6 +118,8 @@ status run_check_content(const char *folder, const yaml_node *manifest_root, con
                          const char *content, error *err) MUST_CHECK;
 // Reads a text at a path: "" when absent.
 const char *run_text(const yaml_node *root, const char *path);
+// Did the evaluation read the model of this run?
+bool run_evaluates(const run *r, const yaml_node *evaluate);
 // Returns whether validation samples could end this training before its last epoch.
 bool run_may_stop_early(const yaml_node *train);
 // Returns the last segment of the execution, and counts the segments. NULL if the manifest has

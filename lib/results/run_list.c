@@ -13,7 +13,6 @@
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
 #include "data/tta.h"
-#include "results/pool.h"
 
 // ---- Folders ----
 
@@ -72,14 +71,6 @@ static status add_stage(run *r, const char *folder, error *err) {
     return rc;
 }
 
-// Did the evaluation read the model of this run?
-static bool evaluates(const run *r, const yaml_node *evaluate) {
-    const yaml_node *inputs = yaml_find(evaluate, "inputs");
-    for (size_t i = 0; inputs && i < inputs->count; i++)
-        if (strcmp(run_text(inputs->items[i], "content"), r->model_content) == 0) return true;
-    return false;
-}
-
 // Adds an execution with one of its evaluations.
 static status add_pair(run_list *list, const char *path, const char *evaluation, error *err) {
     status rc = STATUS_OK;
@@ -89,7 +80,7 @@ static status add_pair(run_list *list, const char *path, const char *evaluation,
     new_run(list, &r);
     if (exists(path, "train")) TRY(add_stage(r, train, err));
     if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
-    if (r->train && r->evaluate && !evaluates(r, r->evaluate))
+    if (r->train && r->evaluate && !run_evaluates(r, r->evaluate))
         rc = error_set(err, STATUS_INPUT,
                        "cannot report on '%s': evaluate read a model that train did not write; run "
                        "evaluate again",
@@ -181,92 +172,7 @@ status run_list_add(run_list *list, const char *path, error *err) {
     return rc;
 }
 
-// ---- Pairing and naming ----
-
-static size_t parent_length(const char *path) {
-    size_t length = strlen(path);
-    while (length && path[length - 1] == '/') length--;
-    while (length && path[length - 1] != '/') length--;
-    return length;
-}
-
-static bool same_parent(const char *a, const char *b) {
-    size_t length = parent_length(a);
-    return length && length == parent_length(b) && strncmp(a, b, length) == 0;
-}
-
-// Finds the train run of a lone evaluation: one with the same model, preferably from the folder
-// next to it.
-static run *find_partner(run_list *list, const run *lone) {
-    run *found = NULL;
-    for (size_t i = 0; i < list->execution_count; i++) {
-        run *r = &list->executions[i];
-        if (!r->train || r->evaluate || !*r->model_content || !evaluates(r, lone->evaluate))
-            continue;
-        if (same_parent(r->folder, lone->evaluation)) return r;
-        if (!found) found = r;
-    }
-    return found;
-}
-
-static bool same_folder(const char *a, const char *b) {
-    struct stat x, y;
-    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-// Is it the same folder, through any links, or a copy? Manifests hold times, so no two are equal.
-static bool same_execution(const run *a, const run *b) {
-    if (a->evaluation && b->evaluation && strcmp(a->views, b->views) != 0) return false;
-    if (!a->folder || !b->folder) return same_folder(a->evaluation, b->evaluation);
-    return same_folder(a->folder, b->folder) ||
-           (*a->key && strcmp(a->key, b->key) == 0 && yaml_equal(a->train, b->train));
-}
-
-static void remove_execution(run_list *list, size_t at) {
-    run_release(&list->executions[at]);
-    list->execution_count--;
-    memmove(&list->executions[at], &list->executions[at + 1],
-            (list->execution_count - at) * sizeof *list->executions);
-}
-
-// Of two copies, the more complete one is kept, in the place of the first.
-static void drop_double(run_list *list, size_t first, size_t second) {
-    run *a = &list->executions[first], *b = &list->executions[second];
-    if (!a->folder || !a->evaluation) {
-        const run whole = *b;
-        *b = *a;
-        *a = whole;
-        a->baseline = b->baseline;
-    }
-    remove_execution(list, second);
-}
-
-// An execution given twice, say as the baseline and among the others, counts once.
-static void remove_doubles(run_list *list) {
-    for (size_t i = 0; i < list->execution_count; i++)
-        for (size_t k = list->execution_count; k-- > i + 1;)
-            if (same_execution(&list->executions[i], &list->executions[k])) drop_double(list, i, k);
-}
-
-static status pair_evaluations(run_list *list, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < list->execution_count;) {
-        run *lone = &list->executions[i], *partner = NULL;
-        if (!lone->train) partner = find_partner(list, lone);
-        if (!partner) {
-            i++;
-            continue;
-        }
-        partner->evaluation = lone->evaluation;
-        partner->evaluate = lone->evaluate;
-        lone->evaluation = NULL;
-        lone->evaluate = NULL;
-        rc = run_read_evaluation(partner, err);
-        remove_execution(list, i);
-    }
-    return rc;
-}
+// ---- Naming ----
 
 static const char *base_name(const run *r) {
     return *r->experiment ? r->experiment : r->train ? "run" : "evaluation";
@@ -282,13 +188,6 @@ static int count_alike(const run_list *list, size_t at, bool seed, bool before) 
         alike += strcmp(base_name(r), base_name(other)) == 0 && (!seed || r->seed == other->seed);
     }
     return alike;
-}
-
-status run_list_pool(run_list *list, bool apart, error *err) {
-    remove_doubles(list);
-    status rc = pair_evaluations(list, err);
-    remove_doubles(list);
-    return rc == STATUS_OK ? pool_runs(list, apart, err) : rc;
 }
 
 void run_list_name(run_list *list) {

@@ -21,10 +21,6 @@ typedef struct run_list {
 // of seed-* folders. STATUS_INPUT for anything else, for an unfinished train or evaluate folder,
 // and for an evaluation of another model than the one next to it.
 status run_list_add(run_list *list, const char *path, error *err) MUST_CHECK;
-// Pairs lone evaluations with their trainings, drops duplicates (the same folder, or a copy of it),
-// and makes the runs (pool.h), still without names. Call once, after all were added. `apart`: those
-// of the baseline are separate runs.
-status run_list_pool(run_list *list, bool apart, error *err) MUST_CHECK;
 // Gives every run a unique name, derived from its experiment.
 void run_list_name(run_list *list);
 void run_list_release(run_list *list);

@@ -181,6 +181,14 @@ yaml_node *json_new_string(const char *string) {
     return node;
 }
 
+yaml_node *json_new_count(int64_t value) {
+    return value < 0 ? json_new_number((double)NAN) : yaml_new_integer(value);
+}
+
+yaml_node *json_new_text(const char *string) {
+    return string && *string ? json_new_string(string) : json_new_number((double)NAN);
+}
+
 yaml_node *json_new_lines(const char *string) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     while (*string) {

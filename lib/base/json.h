@@ -10,6 +10,7 @@
 #define LOCKSTEP_BASE_JSON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
@@ -23,6 +24,10 @@ status json_print(const yaml_node *node, error *err) MUST_CHECK;
 
 // Returns a new number, or a JSON null if it is not finite, which JSON cannot express.
 yaml_node *json_new_number(double value) MUST_CHECK;
+// The same for a count that is unknown below 0, and for a string that is unknown if it is NULL or
+// empty.
+yaml_node *json_new_count(int64_t value) MUST_CHECK;
+yaml_node *json_new_text(const char *text) MUST_CHECK;
 // Returns a new string, whatever it looks like. If the text is not UTF-8, its bytes that are not
 // ASCII become '?'.
 yaml_node *json_new_string(const char *text) MUST_CHECK;

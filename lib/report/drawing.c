@@ -7,7 +7,6 @@
 
 #include "base/filter.h"
 #include "base/printable.h"
-#include "report/plot.h"
 
 // DRAWING_HATCH as gnuplot writes it.
 static const char hatch_fill[] = "'rgb(  1,   2,   3)'";
@@ -30,7 +29,7 @@ static status run_gnuplot(const text *script, const char *id, text *svg, bool *f
 }
 
 // Programs that could not write all of a drawing may still exit with 0.
-status plot_to_pdf(const text *svg, text *pdf, error *err) {
+status drawing_to_pdf(const text *svg, text *pdf, error *err) {
     char program[] = "rsvg-convert", format[] = "--format=pdf";
     char *arguments[] = {program, format, NULL};
     bool found;

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/charts.h"
-#include "report/facts.h"
+#include "report/facts_parts.h"
 #include "report/plot.h"
 #include "results/steps.h"
 
@@ -49,7 +49,7 @@ static series add_curve(yaml_node *chart, const results *r, const run *one, bool
         }
     yaml_node *curve = chart_add(chart, label);
     const series s = {yaml_new(YAML_SEQUENCE), yaml_new(YAML_SEQUENCE)};
-    yaml_put(curve, "run", facts_string(one->name));
+    yaml_put(curve, "run", json_new_text(one->name));
     yaml_put(curve, "colour", yaml_new_integer((int64_t)colour));
     yaml_put(curve, "faint", yaml_new_boolean(faint));
     yaml_put(curve, "x", s.x);
@@ -144,9 +144,9 @@ static const char *accuracy_words(const results *r, bool time) {
 
 static yaml_node *range_of(const figure *f, double scale) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "value", facts_number(scale * f->value));
-    yaml_put(node, "low", facts_number(scale * f->low));
-    yaml_put(node, "high", facts_number(scale * f->high));
+    yaml_put(node, "value", json_new_number(scale * f->value));
+    yaml_put(node, "low", json_new_number(scale * f->low));
+    yaml_put(node, "high", json_new_number(scale * f->high));
     return node;
 }
 
@@ -197,7 +197,7 @@ static void put_time_accuracy(yaml_node *charts, const results *r) {
         return;
     }
     yaml_free(chart);
-    yaml_put(charts, "time_accuracy", facts_number((double)NAN));
+    yaml_put(charts, "time_accuracy", json_new_number((double)NAN));
 }
 
 static void put_accuracies(yaml_node *charts, const results *r) {
@@ -208,10 +208,10 @@ static void put_accuracies(yaml_node *charts, const results *r) {
         const figure *f = results_group_figure(r, g, "accuracy");
         if (!f || isnan(f->value)) continue;
         yaml_node *item = chart_add(chart, g->name);
-        yaml_put(item, "id", facts_string(f->id));
-        yaml_put(item, "value", facts_number(f->value));
-        yaml_put(item, "low", facts_number(f->low));
-        yaml_put(item, "high", facts_number(f->high));
+        yaml_put(item, "id", json_new_text(f->id));
+        yaml_put(item, "value", json_new_number(f->value));
+        yaml_put(item, "low", json_new_number(f->low));
+        yaml_put(item, "high", json_new_number(f->high));
     }
     put_chart(charts, "accuracies", chart);
 }
@@ -245,24 +245,24 @@ static void put_walk(yaml_node *charts, const results *r, bool time) {
         whole = isfinite(own) && (one->role == PLANNED_START || is_judged(v));
         yaml_node *item = chart_add(chart, one->role == PLANNED_START ? p->from : "");
         yaml_put(item, "factors", factors_of(one));
-        yaml_put(item, "from", facts_number(one->role == PLANNED_START ? own : before));
-        yaml_put(item, "to", facts_number(own));
-        yaml_put(item, "low", facts_number(before + scale * change->range.low));
-        yaml_put(item, "high", facts_number(before + scale * change->range.high));
+        yaml_put(item, "from", json_new_number(one->role == PLANNED_START ? own : before));
+        yaml_put(item, "to", json_new_number(own));
+        yaml_put(item, "low", json_new_number(before + scale * change->range.low));
+        yaml_put(item, "high", json_new_number(before + scale * change->range.high));
         yaml_put(item, "total", yaml_new_boolean(one->role == PLANNED_START));
         yaml_put(item, "pale", yaml_new_boolean(one->role == PLANNED_STEP && is_pale(v)));
         before = own;
     }
     if (whole) {
         yaml_node *end = chart_add(chart, p->to);
-        yaml_put(end, "from", facts_number(before));
-        yaml_put(end, "to", facts_number(before));
+        yaml_put(end, "from", json_new_number(before));
+        yaml_put(end, "to", json_new_number(before));
         yaml_put(end, "total", yaml_new_boolean(true));
         put_chart(charts, name, chart);
         return;
     }
     yaml_free(chart);
-    yaml_put(charts, name, facts_number((double)NAN));
+    yaml_put(charts, name, json_new_number((double)NAN));
 }
 
 // ---- A study ----
@@ -323,7 +323,7 @@ static void put_study_curve(yaml_node *charts, const results *r) {
             yaml_put(item, "x", range_of(&value, 1));
             yaml_put(item, "y", range_of(f, 100));
         }
-        yaml_put(chart, "key", facts_string(key));
+        yaml_put(chart, "key", json_new_text(key));
         yaml_put(chart, "joined", yaml_new_boolean(true));
         yaml_put(chart, "percent", yaml_new_boolean(true));
         yaml_put(chart, "log", yaml_new_boolean(is_wide(values, p->count)));
@@ -381,7 +381,7 @@ static void put_split(yaml_node *charts, const results *r) {
     }
     yaml_put(chart, "parts", names);
     yaml_put(chart, "colours", numbers);
-    yaml_put(chart, "wait", facts_string(facts_wait(r)));
+    yaml_put(chart, "wait", json_new_text(facts_wait(r)));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char *label = memory_format("%s%s", one->name, one->simulated ? "†" : "");

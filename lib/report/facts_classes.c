@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "data/images/image.h"
 #include "report/charts.h"
-#include "report/facts.h"
+#include "report/facts_parts.h"
 #include "results/mistakes.h"
 
 static const char *predictions_of(const run *one) {
@@ -29,7 +29,7 @@ void facts_put_classes(yaml_node *node, const results *r, size_t at) {
         yaml_append(names, json_new_string(one->classes[i].name));
     yaml_put(node, "classes", names);
     yaml_put(node, "confusion", yaml_new_boolean(one->confusion != NULL));
-    yaml_put(node, "same_predictions", facts_string(same_predictions(r, at)));
+    yaml_put(node, "same_predictions", json_new_text(same_predictions(r, at)));
 }
 
 // ---- Mistakes ----
@@ -57,10 +57,10 @@ static status add_pictures(yaml_node *chart, const run *one, const mistakes *m, 
     for (size_t i = 0; rc == STATUS_OK && i < m->count; i++) {
         const mistake *wrong = &m->items[i];
         yaml_node *item = chart_add(chart, "");
-        yaml_put(item, "sample", facts_count((int64_t)wrong->sample));
+        yaml_put(item, "sample", json_new_count((int64_t)wrong->sample));
         yaml_put(item, "class", json_new_string(one->classes[wrong->label].name));
         yaml_put(item, "predicted", json_new_string(one->classes[wrong->predicted].name));
-        yaml_put(item, "probability", facts_number(wrong->probability));
+        yaml_put(item, "probability", json_new_number(wrong->probability));
         rc = put_picture(item, m, wrong, err);
     }
     return rc;
@@ -70,9 +70,9 @@ static status add_mistakes(yaml_node *list, yaml_node *charts, const run *one, c
                            error *err) {
     char *name = memory_format("mistakes-%zu", list->count + 1);
     yaml_node *chart = chart_new("pictures", "mistakes"), *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "run", facts_string(one->name));
-    yaml_put(node, "wrong", facts_count((int64_t)m->all));
-    yaml_put(node, "chart", facts_string(name));
+    yaml_put(node, "run", json_new_text(one->name));
+    yaml_put(node, "wrong", json_new_count((int64_t)m->all));
+    yaml_put(node, "chart", json_new_text(name));
     yaml_append(list, node);
     const status rc = add_pictures(chart, one, m, err);
     yaml_put(charts, name, chart);

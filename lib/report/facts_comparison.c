@@ -6,8 +6,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/facts.h"
-#include "report/published_figures.h"
+#include "report/facts_parts.h"
 
 // ---- Verdicts ----
 
@@ -29,15 +28,15 @@ static const char *const tests[] = {
 
 static yaml_node *verdict_node(const verdict *v) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "kind", facts_string(kinds[v->kind]));
-    yaml_put(node, "missing", facts_string(lacks[v->missing]));
-    yaml_put(node, "test", facts_string(tests[v->test]));
+    yaml_put(node, "kind", json_new_text(kinds[v->kind]));
+    yaml_put(node, "missing", json_new_text(lacks[v->missing]));
+    yaml_put(node, "test", json_new_text(tests[v->test]));
     yaml_put(node, "of_models", yaml_new_boolean(verdict_is_of_models(v)));
-    yaml_put(node, "p", facts_number(v->test == TEST_NONE ? (double)NAN : v->p));
-    yaml_put(node, "adjusted", facts_number(v->test == TEST_NONE ? (double)NAN : v->adjusted));
-    yaml_put(node, "tests", facts_count((int64_t)v->tests));
-    yaml_put(node, "subject", facts_count((int64_t)v->subject));
-    yaml_put(node, "baseline", facts_count((int64_t)v->baseline));
+    yaml_put(node, "p", json_new_number(v->test == TEST_NONE ? (double)NAN : v->p));
+    yaml_put(node, "adjusted", json_new_number(v->test == TEST_NONE ? (double)NAN : v->adjusted));
+    yaml_put(node, "tests", json_new_count((int64_t)v->tests));
+    yaml_put(node, "subject", json_new_count((int64_t)v->subject));
+    yaml_put(node, "baseline", json_new_count((int64_t)v->baseline));
     return node;
 }
 
@@ -45,9 +44,9 @@ static yaml_node *verdict_node(const verdict *v) {
 
 static yaml_node *range_node(double value, interval range) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "value", facts_number(value));
-    yaml_put(node, "low", facts_number(range.low));
-    yaml_put(node, "high", facts_number(range.high));
+    yaml_put(node, "value", json_new_number(value));
+    yaml_put(node, "low", json_new_number(range.low));
+    yaml_put(node, "high", json_new_number(range.high));
     return node;
 }
 
@@ -56,8 +55,8 @@ yaml_node *facts_reasons(const reason_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         yaml_node *node = yaml_new(YAML_MAPPING);
         yaml_put(node, "of", yaml_new_string(list->items[i].of));
-        yaml_put(node, "a", facts_string(list->items[i].a));
-        yaml_put(node, "b", facts_string(list->items[i].b));
+        yaml_put(node, "a", json_new_text(list->items[i].a));
+        yaml_put(node, "b", json_new_text(list->items[i].b));
         yaml_append(nodes, node);
     }
     return nodes;
@@ -73,15 +72,15 @@ static yaml_node *setting_node(const comparison *c) {
 
 yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "name", facts_string(owner));
-    yaml_put(node, "subject", facts_string(c->subject->name));
-    yaml_put(node, "baseline", facts_string(c->baseline->name));
+    yaml_put(node, "name", json_new_text(owner));
+    yaml_put(node, "subject", json_new_text(c->subject->name));
+    yaml_put(node, "baseline", json_new_text(c->baseline->name));
     yaml_put(node, "unlike", facts_reasons(&c->unlike)); // why not like for like; empty: it is
     yaml_put(node, "setting", setting_node(c));
     yaml_put(node, "arithmetic", facts_reasons(&c->arithmetic));
     yaml_put(node, "identical", yaml_new_boolean(c->identical));
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
-    yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : facts_string(NULL));
+    yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : json_new_text(NULL));
     yaml_put(node, "ratio", range_node(c->speedup.value, c->speedup.range));
     yaml_put(node, "spread", range_node((double)NAN, c->spread));
     yaml_put(node, "seconds", range_node(c->seconds.value, c->seconds.range));
@@ -112,7 +111,7 @@ static yaml_node *published_text(const yaml_node *entry, const char *key) {
     const yaml_node *own = yaml_find(entry, key);
     text out = {0};
     if (own) published_append_figure(&out, own);
-    yaml_node *node = facts_string(text_string(&out));
+    yaml_node *node = json_new_text(text_string(&out));
     text_release(&out);
     return node;
 }
@@ -127,12 +126,13 @@ static yaml_node *published_of_item(const planned *one) {
         const char *source = run_text(list->items[i], "source");
         if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
         yaml_node *node = yaml_new(YAML_MAPPING);
-        yaml_put(node, "source", facts_string(source));
+        yaml_put(node, "source", json_new_text(source));
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
             yaml_put(node, keys[k], published_text(list->items[i], keys[k]));
         // If it was another number of them than here.
-        yaml_put(node, "other_epochs",
-                 facts_number(epochs == one->runs.runs[0]->planned_epochs ? (double)NAN : epochs));
+        yaml_put(
+            node, "other_epochs",
+            json_new_number(epochs == one->runs.runs[0]->planned_epochs ? (double)NAN : epochs));
         yaml_append(all, node);
     }
     return all;
@@ -143,9 +143,9 @@ static yaml_node *changes_of(const planned *one) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; changes && changes->kind == YAML_MAPPING && i < changes->count; i++) {
         yaml_node *change = yaml_new(YAML_MAPPING);
-        yaml_put(change, "key", facts_string(changes->keys[i]));
-        yaml_put(change, "from", facts_string(run_text(changes->items[i], "0")));
-        yaml_put(change, "to", facts_string(run_text(changes->items[i], "1")));
+        yaml_put(change, "key", json_new_text(changes->keys[i]));
+        yaml_put(change, "from", json_new_text(run_text(changes->items[i], "0")));
+        yaml_put(change, "to", json_new_text(run_text(changes->items[i], "1")));
         yaml_append(list, change);
     }
     return list;
@@ -162,9 +162,9 @@ static yaml_node *values_of(const plan *p, const planned *one) {
         char *json = NULL;
         if (own && own->kind != YAML_SCALAR && json_from_yaml(own, &json, NULL) != STATUS_OK)
             json = NULL;
-        yaml_put(value, "key", facts_string(key));
+        yaml_put(value, "key", json_new_text(key));
         yaml_put(value, "value",
-                 own && own->kind == YAML_SCALAR ? yaml_copy(own) : facts_string(json));
+                 own && own->kind == YAML_SCALAR ? yaml_copy(own) : json_new_text(json));
         yaml_append(list, value);
         free(json);
     }
@@ -178,14 +178,14 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
     const planned *batch = NULL;
     for (size_t i = 0; control->role == PLANNED_CONTROL && i < p->count; i++)
         if (&p->items[i].runs == control->step.baseline) batch = &p->items[i];
-    if (!batch || !batch->compared) return facts_string(NULL);
+    if (!batch || !batch->compared) return json_new_text(NULL);
     const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
     const double back = control->step.accuracy_difference, lost = -batch->step.accuracy_difference;
     if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0) || !(lost > 0))
-        return facts_string(NULL);
+        return json_new_text(NULL);
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "most", yaml_new_boolean(back >= lost / 2));
-    yaml_put(node, "step", facts_string(batch->name));
+    yaml_put(node, "step", json_new_text(batch->name));
     yaml_put(node, "one_seed",
              yaml_new_boolean(verdict_is_of_models(came) || verdict_is_of_models(went)));
     return node;
@@ -200,20 +200,20 @@ static yaml_node *runs_of(const planned *one) {
 
 static yaml_node *item_node(const plan *p, const planned *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "name", facts_string(one->name));
-    yaml_put(node, "role", facts_string(roles[one->role]));
+    yaml_put(node, "name", json_new_text(one->name));
+    yaml_put(node, "role", json_new_text(roles[one->role]));
     yaml_put(node, "runs", runs_of(one));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
-    yaml_put(node, "model_hash", facts_string(one->runs.runs[0]->model_content));
+    yaml_put(node, "model_hash", json_new_text(one->runs.runs[0]->model_content));
     yaml_put(node, "factors", list_of(one, "factors"));
     yaml_put(node, "changes", changes_of(one));
     yaml_put(node, "values", values_of(p, one));
-    yaml_put(node, "kept", facts_string(run_text(one->entry, "kept")));
-    yaml_put(node, "because", facts_string(run_text(one->entry, "because")));
+    yaml_put(node, "kept", json_new_text(run_text(one->entry, "kept")));
+    yaml_put(node, "because", json_new_text(run_text(one->entry, "because")));
     yaml_put(node, "published", published_of_item(one));
     yaml_put(node, "cause", cause_of(p, one));
     yaml_put(node, "compared",
-             one->compared ? facts_comparison(&one->step, one->name) : facts_string(NULL));
+             one->compared ? facts_comparison(&one->step, one->name) : json_new_text(NULL));
     return node;
 }
 
@@ -263,7 +263,7 @@ static status put_best(const results *r, yaml_node *items, error *err) {
         const bool other = best < p->count && i != best;
         yaml_put(items->items[i], "best", yaml_new_boolean(i == best));
         yaml_put(items->items[i], "against_best",
-                 other && rc == STATUS_OK ? verdict_node(&all[i].accuracy) : facts_string(NULL));
+                 other && rc == STATUS_OK ? verdict_node(&all[i].accuracy) : json_new_text(NULL));
         if (other) comparison_release(&all[i]);
     }
     free(all);
@@ -325,18 +325,18 @@ static yaml_node *cell_of(const plan *p, const char *const keys[2], const yaml_n
         if (strcmp(value_of(one, keys[0])->text, row->text) != 0) continue;
         if (strcmp(value_of(one, keys[1])->text, column->text) != 0) continue;
         yaml_node *node = yaml_new(YAML_MAPPING);
-        yaml_put(node, "name", facts_string(one->name));
+        yaml_put(node, "name", json_new_text(one->name));
         yaml_put(node, "runs", runs_of(one));
         return node;
     }
-    return facts_string(NULL);
+    return json_new_text(NULL);
 }
 
 // The variants of a sweep of two keys: `rows` of the first, `columns` of the second; null: it is
 // none.
 static yaml_node *grid_of(const plan *p) {
     const char *keys[2];
-    if (p->ladder || keys_that_differ(p, keys) != 2) return facts_string(NULL);
+    if (p->ladder || keys_that_differ(p, keys) != 2) return json_new_text(NULL);
     yaml_node *node = yaml_new(YAML_MAPPING), *rows = yaml_new(YAML_SEQUENCE);
     yaml_node *values = yaml_new(YAML_SEQUENCE), *columns = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < p->count; i++) {
@@ -351,8 +351,8 @@ static yaml_node *grid_of(const plan *p) {
         yaml_put(row, "cells", cells);
         yaml_append(rows, row);
     }
-    yaml_put(node, "row_key", facts_string(keys[0]));
-    yaml_put(node, "column_key", facts_string(keys[1]));
+    yaml_put(node, "row_key", json_new_text(keys[0]));
+    yaml_put(node, "column_key", json_new_text(keys[1]));
     yaml_put(node, "columns", columns);
     yaml_put(node, "rows", rows);
     yaml_free(values);
@@ -368,19 +368,19 @@ static yaml_node *bound_of(const results *r, const planned *one) {
     const figure *f = results_figure(r, one->name, "load_share");
     const load_bound b =
         f ? load_bound_of(f->value, (interval){f->low, f->high}) : LOAD_BOUND_UNKNOWN;
-    return facts_string(bounds[b]);
+    return json_new_text(bounds[b]);
 }
 
 status facts_plan(const results *r, yaml_node **made, error *err) {
     const plan *p = &r->plan;
-    *made = p->count ? yaml_new(YAML_MAPPING) : facts_string(NULL);
+    *made = p->count ? yaml_new(YAML_MAPPING) : json_new_text(NULL);
     if (!p->count) return STATUS_OK;
-    yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE), *walks;
+    yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE);
     const size_t fastest = find_fastest(p);
-    yaml_put(node, "title", facts_string(run_text(p->head, "title")));
-    yaml_put(node, "from", facts_string(p->from));
-    yaml_put(node, "to", facts_string(p->to));
-    yaml_put(node, "study", facts_string(p->name));
+    yaml_put(node, "title", json_new_text(run_text(p->head, "title")));
+    yaml_put(node, "from", json_new_text(p->from));
+    yaml_put(node, "to", json_new_text(p->to));
+    yaml_put(node, "study", json_new_text(p->name));
     yaml_put(node, "vary",
              p->vary && p->vary->kind == YAML_SEQUENCE ? yaml_copy(p->vary)
                                                        : yaml_new(YAML_SEQUENCE));
@@ -395,8 +395,6 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "of_loader", yaml_new_boolean(varies(p, "loader_workers")));
     yaml_put(node, "of_ranks", yaml_new_boolean(varies(p, "world_size")));
     yaml_put(node, "items", items);
-    yaml_put(node, "all", p->ladder ? facts_comparison(&p->all, "all") : facts_string(NULL));
-    const status rc = facts_walks(r, &walks, err);
-    yaml_put(node, "walks", walks);
-    return rc != STATUS_OK ? rc : put_best(r, items, err);
+    yaml_put(node, "all", p->ladder ? facts_comparison(&p->all, "all") : json_new_text(NULL));
+    return put_best(r, items, err);
 }

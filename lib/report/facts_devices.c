@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/charts.h"
-#include "report/facts.h"
+#include "report/facts_parts.h"
 #include "report/plot.h"
 #include "results/execution.h"
 
@@ -42,7 +42,7 @@ static yaml_node *mean_node(const results *r, const run *one) {
     for (int i = 0; i < USES; i++) {
         double sum = 0;
         for (size_t k = 0; k < count; k++) sum += device_value(r, one, k, uses[i]);
-        yaml_put(node, uses[i], facts_number(sum / (double)count));
+        yaml_put(node, uses[i], json_new_number(sum / (double)count));
     }
     return node;
 }
@@ -54,10 +54,10 @@ static yaml_node *device_nodes(const run *one) {
         yaml_node *node = yaml_new(YAML_MAPPING);
         char *prefix = device_prefix(one, k);
         prefix[strlen(prefix) - 1] = 0;
-        yaml_put(node, "number", facts_count((int64_t)k));
-        yaml_put(node, "metric", facts_string(prefix));
-        yaml_put(node, "first", facts_string(run_text(devices->items[k], "first")));
-        yaml_put(node, "last", facts_string(run_text(devices->items[k], "last")));
+        yaml_put(node, "number", json_new_count((int64_t)k));
+        yaml_put(node, "metric", json_new_text(prefix));
+        yaml_put(node, "first", json_new_text(run_text(devices->items[k], "first")));
+        yaml_put(node, "last", json_new_text(run_text(devices->items[k], "last")));
         yaml_append(list, node);
         free(prefix);
     }
@@ -74,8 +74,8 @@ static void put_range(yaml_node *node, const results *r, const run *one, size_t 
         if (own < device_value(r, one, least, "busy")) least = k;
     }
     const bool any = first < count;
-    yaml_put(node, "idlest", facts_count(any ? (int64_t)least : -1));
-    yaml_put(node, "busiest", facts_count(any ? (int64_t)most : -1));
+    yaml_put(node, "idlest", json_new_count(any ? (int64_t)least : -1));
+    yaml_put(node, "busiest", json_new_count(any ? (int64_t)most : -1));
     const double noise = 0.01;
     yaml_put(node, "uneven",
              yaml_new_boolean(any && device_value(r, one, most, "busy") -
@@ -89,8 +89,8 @@ static yaml_node *share_nodes(const results *r, const run *one) {
     for (int i = 0; i < EXECUTION_ACTIVITIES; i++) {
         char *metric = memory_format("dp.%s", execution_activity(i));
         yaml_put(node, execution_activity(i),
-                 facts_number(results_value(r, one->name, metric) /
-                              results_value(r, one->name, "dp.sum")));
+                 json_new_number(results_value(r, one->name, metric) /
+                                 results_value(r, one->name, "dp.sum")));
         free(metric);
     }
     return node;
@@ -99,7 +99,7 @@ static yaml_node *share_nodes(const results *r, const run *one) {
 // Why there are no times to show; null if there are.
 static yaml_node *no_times(const run *one) {
     const char *why = !run_has_time(one) ? one->restarted ? "restarted" : "resumed" : "phases";
-    return facts_string(execution_has_times(one) ? "" : why);
+    return json_new_text(execution_has_times(one) ? "" : why);
 }
 
 static yaml_node *execution_node(const results *r, const run *one) {
@@ -108,9 +108,9 @@ static yaml_node *execution_node(const results *r, const run *one) {
                                         [EXECUTION_STAGES] = "stages",
                                         [EXECUTION_RANKS] = "ranks"};
     const execution_kind kind = execution_kind_of(one);
-    if (kind == EXECUTION_PLAIN) return facts_string(NULL);
+    if (kind == EXECUTION_PLAIN) return json_new_text(NULL);
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "kind", facts_string(kinds[kind]));
+    yaml_put(node, "kind", json_new_text(kinds[kind]));
     yaml_put(node, "no_times", no_times(one));
     yaml_put(node, "fast", yaml_new_boolean(strcmp(one->reduce, "fast") == 0));
     if (!execution_has_times(one)) return node;
@@ -134,9 +134,9 @@ static status put_gpus(yaml_node *node, const run *one, error *err) {
         const yaml_node *item = yaml_get(one->train, "run.gpus")->items[i];
         yaml_node *gpu = yaml_new(YAML_MAPPING);
         char *metric = memory_format("gpu.%zu", i);
-        yaml_put(gpu, "metric", facts_string(metric));
-        yaml_put(gpu, "device", facts_string(run_text(item, "device")));
-        yaml_put(gpu, "model", facts_string(run_text(item, "name")));
+        yaml_put(gpu, "metric", json_new_text(metric));
+        yaml_put(gpu, "device", json_new_text(run_text(item, "device")));
+        yaml_put(gpu, "model", json_new_text(run_text(item, "name")));
         yaml_append(list, gpu);
         free(metric);
     }
@@ -182,4 +182,20 @@ yaml_node *facts_use_chart(const results *r) {
             add_bars(chart, r, one);
     }
     return chart;
+}
+
+// Where its ranks compute, if there are more of them than devices: then times are simulated.
+yaml_node *facts_crowd(const run *one) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    const bool gpus = run_shares_gpu(one), ranks = one->host_ranks > 1;
+    yaml_put(node, "gpus", yaml_new_boolean(gpus));
+    yaml_put(node, "ranks",
+             json_new_count(gpus ? one->host_ranks - one->cpu_ranks : one->cpu_ranks));
+    yaml_put(node, "threads", json_new_count(one->threads));
+    yaml_put(node, "devices", json_new_count(gpus ? one->gpus : one->cores));
+    // What the times say nothing about: that many devices, or of a single rank that many cores.
+    yaml_put(node, "several_ranks", yaml_new_boolean(ranks));
+    yaml_put(node, "needed",
+             json_new_count(ranks ? one->host_ranks : one->host_ranks * one->threads));
+    return node;
 }

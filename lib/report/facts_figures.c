@@ -6,16 +6,16 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/facts.h"
+#include "report/facts_parts.h"
 #include "results/origin.h"
 #include "results/timed_arms.h"
 
 static void put_number(yaml_node *node, const char *key, double value) {
-    yaml_put(node, key, facts_number(value));
+    yaml_put(node, key, json_new_number(value));
 }
 
 static void put_string(yaml_node *node, const char *key, const char *value) {
-    yaml_put(node, key, facts_string(value));
+    yaml_put(node, key, json_new_text(value));
 }
 
 // Seconds have two decimals, or four below one second; a value that rounds to 1 is shown as 1.00.

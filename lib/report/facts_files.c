@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/shell_words.h"
-#include "report/facts.h"
+#include "report/facts_parts.h"
 #include "results/like_for_like.h"
 #include "results/origin.h"
 
@@ -54,17 +54,17 @@ enum { PROPERTIES = sizeof properties / sizeof *properties };
 
 static yaml_node *property_of(const run *one, const property *p) {
     switch (p->kind) {
-    case PROPERTY_ISA: return facts_string(one->isa);
-    case PROPERTY_DEVICE: return facts_string(one->device);
-    case PROPERTY_MATH: return facts_string(one->math);
-    case PROPERTY_RANKS: return facts_count(one->world_size);
-    case PROPERTY_HOSTS: return facts_count(one->hosts);
-    case PROPERTY_THREADS: return facts_count(one->threads);
-    case PROPERTY_LOADER_WORKERS: return facts_count(one->loader_workers);
-    case PROPERTY_EXECUTIONS: return facts_count((int64_t)run_execution_count(one));
+    case PROPERTY_ISA: return json_new_text(one->isa);
+    case PROPERTY_DEVICE: return json_new_text(one->device);
+    case PROPERTY_MATH: return json_new_text(one->math);
+    case PROPERTY_RANKS: return json_new_count(one->world_size);
+    case PROPERTY_HOSTS: return json_new_count(one->hosts);
+    case PROPERTY_THREADS: return json_new_count(one->threads);
+    case PROPERTY_LOADER_WORKERS: return json_new_count(one->loader_workers);
+    case PROPERTY_EXECUTIONS: return json_new_count((int64_t)run_execution_count(one));
     case PROPERTY_RECORDED: break;
     }
-    return facts_string(run_text(one->train ? one->train : one->evaluate, p->path));
+    return json_new_text(run_text(one->train ? one->train : one->evaluate, p->path));
 }
 
 // What all runs have in common, and the rest for each run.
@@ -73,7 +73,7 @@ yaml_node *facts_environment(const run_list *list) {
     yaml_node *different = yaml_new(YAML_SEQUENCE), *runs = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < list->count; i++) {
         yaml_node *one = yaml_new(YAML_MAPPING);
-        yaml_put(one, "run", facts_string(list->runs[i].name));
+        yaml_put(one, "run", json_new_text(list->runs[i].name));
         yaml_append(runs, one);
     }
     for (size_t k = 0; k < PROPERTIES; k++) {
@@ -101,7 +101,7 @@ yaml_node *facts_excluded(const run *one) {
         yaml_node *node = yaml_new(YAML_MAPPING);
         reason_list why = {0};
         like_not_executed(other, one, &why);
-        yaml_put(node, "folder", facts_string(other->folder));
+        yaml_put(node, "folder", json_new_text(other->folder));
         yaml_put(node, "why", facts_reasons(&why));
         yaml_append(list, node);
         reasons_release(&why);
@@ -117,11 +117,11 @@ static void add_file(yaml_node *files, const char *name, const char *role, char 
     int64_t bytes = -1;
     yaml_node *node = yaml_new(YAML_MAPPING);
     if (run_count(file, "bytes", &bytes, NULL) != STATUS_OK) bytes = -1;
-    yaml_put(node, "run", facts_string(name));
-    yaml_put(node, "role", facts_string(role));
-    yaml_put(node, "path", facts_string(path));
-    yaml_put(node, "bytes", facts_count(bytes));
-    yaml_put(node, "hash", facts_string(*content ? content : run_text(file, "sha256")));
+    yaml_put(node, "run", json_new_text(name));
+    yaml_put(node, "role", json_new_text(role));
+    yaml_put(node, "path", json_new_text(path));
+    yaml_put(node, "bytes", json_new_count(bytes));
+    yaml_put(node, "hash", json_new_text(*content ? content : run_text(file, "sha256")));
     yaml_append(files, node);
     free(path);
 }
@@ -139,8 +139,8 @@ static void add_stage(yaml_node *files, const char *name, const char *folder,
         if (*run_text(outputs->items[i], "content")) main = outputs->items[i];
     add_file(files, name, "manifest", origin_tidy_path(folder, "manifest.yaml"), NULL);
     yaml_node *row = files->items[files->count - 1];
-    yaml_put(row, "of", facts_string(run_text(main, "path")));
-    yaml_put(row, "hash", facts_string(run_text(main, "content")));
+    yaml_put(row, "of", json_new_text(run_text(main, "path")));
+    yaml_put(row, "hash", json_new_text(run_text(main, "content")));
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         const yaml_node *list = yaml_find(root, lists[k].list);
         for (size_t i = 0; list && i < list->count; i++) {

@@ -5,19 +5,19 @@
 #include <string.h>
 
 #include "audit/number.h"
-#include "report/facts.h"
-#include "report/published_figures.h"
+#include "base/json.h"
+#include "report/facts_parts.h"
 
 // ---- Beside ours ----
 
 yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key) {
     published_own own;
     published_own_figure(r, g, key, &own);
-    if (isnan(own.value)) return facts_string(NULL);
+    if (isnan(own.value)) return json_new_text(NULL);
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "id", facts_string(own.id));
-    yaml_put(node, "value", facts_number(own.value));
-    yaml_put(node, "text", facts_string(own.text));
+    yaml_put(node, "id", json_new_text(own.id));
+    yaml_put(node, "value", json_new_number(own.value));
+    yaml_put(node, "text", json_new_text(own.text));
     return node;
 }
 
@@ -30,13 +30,13 @@ static status add_rows(const results *r, yaml_node *rows, const seed_group *g,
         if (!node) continue;
         const status rc = published_append_value(&written, node, (published_key)k, err);
         yaml_node *row = yaml_new(YAML_MAPPING);
-        yaml_put(row, "experiment", facts_string(g->name));
-        yaml_put(row, "quantity", facts_string(key));
-        yaml_put(row, "published", facts_string(text_string(&written)));
+        yaml_put(row, "experiment", json_new_text(g->name));
+        yaml_put(row, "quantity", json_new_text(key));
+        yaml_put(row, "published", json_new_text(text_string(&written)));
         yaml_put(row, "here", facts_own_figure(r, g, (published_key)k));
-        yaml_put(row, "source", facts_string(run_text(entry, "source")));
-        yaml_put(row, "where", facts_string(run_text(entry, "where")));
-        yaml_put(row, "note", facts_string(run_text(entry, "note")));
+        yaml_put(row, "source", json_new_text(run_text(entry, "source")));
+        yaml_put(row, "where", json_new_text(run_text(entry, "where")));
+        yaml_put(row, "note", json_new_text(run_text(entry, "note")));
         yaml_append(rows, row);
         text_release(&written);
         if (rc != STATUS_OK) return rc;
@@ -85,9 +85,9 @@ static yaml_node *figure_of(const published_figure *f) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     text written = {0};
     published_append_figure(&written, f->node);
-    yaml_put(node, "value", facts_number((f->value.low + f->value.high) / 2));
-    yaml_put(node, "text", facts_string(text_string(&written)));
-    yaml_put(node, "epochs", facts_number(f->epochs));
+    yaml_put(node, "value", json_new_number((f->value.low + f->value.high) / 2));
+    yaml_put(node, "text", json_new_text(text_string(&written)));
+    yaml_put(node, "epochs", json_new_number(f->epochs));
     text_release(&written);
     return node;
 }
@@ -106,7 +106,7 @@ static yaml_node *factors_of(const published_walk *w, const published_step *s) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < s->factor_count; i++)
         if (!is_shortening(w, s) || strcmp(s->factors[i], "epochs") != 0)
-            yaml_append(list, facts_string(s->factors[i]));
+            yaml_append(list, json_new_text(s->factors[i]));
     return list;
 }
 
@@ -116,15 +116,15 @@ static status put_published_load(yaml_node *node, const published_step *s, error
     const yaml_node *update = yaml_find(s->before.entry, "update_seconds");
     double loading, updating;
     status rc = STATUS_OK;
-    yaml_put(node, "published", facts_string(NULL));
+    yaml_put(node, "published", json_new_text(NULL));
     if (!load || !update || load->kind != YAML_SCALAR || update->kind != YAML_SCALAR)
         return STATUS_OK;
     TRY(yaml_number(load, "load_seconds", &loading, err));
     TRY(yaml_number(update, "update_seconds", &updating, err));
     yaml_node *published = yaml_new(YAML_MAPPING);
-    yaml_put(published, "load", facts_string(load->text));
-    yaml_put(published, "update", facts_string(update->text));
-    yaml_put(published, "share", facts_number(loading / (loading + updating)));
+    yaml_put(published, "load", json_new_text(load->text));
+    yaml_put(published, "update", json_new_text(update->text));
+    yaml_put(published, "share", json_new_number(loading / (loading + updating)));
     yaml_put(node, "published", published);
 out:
     return rc;
@@ -140,17 +140,17 @@ static status load_of(const results *r, const published_walk *w, const published
     const bool more = to->runs.runs[0]->loader_workers > from->runs.runs[0]->loader_workers;
     estimate share = {.value = (double)NAN};
     if (w->time && alone && more) seed_group_load_share(&from->runs, &share);
-    *made = facts_string(NULL);
+    *made = json_new_text(NULL);
     if (isnan(share.value) || share.value >= 1) return STATUS_OK;
     const double bound = 1 / (1 - share.value), effect = s->effect.low;
     yaml_free(*made);
     yaml_node *node = *made = yaml_new(YAML_MAPPING);
-    yaml_put(node, "experiment", facts_string(from->name));
-    yaml_put(node, "share", facts_number(share.value));
-    yaml_put(node, "low", facts_number(share.range.low));
-    yaml_put(node, "high", facts_number(share.range.high));
-    yaml_put(node, "bound", facts_number(bound));
-    yaml_put(node, "needed", facts_number(effect > bound ? 1 - 1 / effect : (double)NAN));
+    yaml_put(node, "experiment", json_new_text(from->name));
+    yaml_put(node, "share", json_new_number(share.value));
+    yaml_put(node, "low", json_new_number(share.range.low));
+    yaml_put(node, "high", json_new_number(share.range.high));
+    yaml_put(node, "bound", json_new_number(bound));
+    yaml_put(node, "needed", json_new_number(effect > bound ? 1 - 1 / effect : (double)NAN));
     return put_published_load(node, s, err);
 }
 
@@ -162,10 +162,10 @@ static status put_here(const results *r, yaml_node *node, const published_step *
     const status rc = compare(&to->runs, &from->runs, &r->plan.varied, &c, err);
     if (rc != STATUS_OK) return rc;
     yaml_put(node, "here", facts_comparison(&c, NULL));
-    yaml_put(node, "shards_before", facts_count(before->virtual_shards));
-    yaml_put(node, "shards_after", facts_count(after->virtual_shards));
-    yaml_put(node, "epochs_before", facts_number(before->planned_epochs));
-    yaml_put(node, "epochs_after", facts_number(after->planned_epochs));
+    yaml_put(node, "shards_before", json_new_count(before->virtual_shards));
+    yaml_put(node, "shards_after", json_new_count(after->virtual_shards));
+    yaml_put(node, "epochs_before", json_new_number(before->planned_epochs));
+    yaml_put(node, "epochs_after", json_new_number(after->planned_epochs));
     comparison_release(&c);
     return STATUS_OK;
 }
@@ -175,19 +175,19 @@ static status step_node(const results *r, const published_walk *w, const publish
     yaml_node *node = *made = yaml_new(YAML_MAPPING), *effect = yaml_new(YAML_MAPPING), *load;
     const bool shortening = is_shortening(w, s);
     status rc;
-    yaml_put(effect, "low", facts_number(s->effect.low));
-    yaml_put(effect, "high", facts_number(s->effect.high));
-    yaml_put(node, "from", facts_string(run_text(r->plan.items[s->from].entry, "same_as")));
-    yaml_put(node, "to", facts_string(run_text(r->plan.items[s->to].entry, "same_as")));
+    yaml_put(effect, "low", json_new_number(s->effect.low));
+    yaml_put(effect, "high", json_new_number(s->effect.high));
+    yaml_put(node, "from", json_new_text(run_text(r->plan.items[s->from].entry, "same_as")));
+    yaml_put(node, "to", json_new_text(run_text(r->plan.items[s->to].entry, "same_as")));
     yaml_put(node, "factors", factors_of(w, s));
     yaml_put(node, "before", figure_of(&s->before));
     yaml_put(node, "after", figure_of(&s->after));
     yaml_put(node, "effect", effect);
-    yaml_put(node, "goes", facts_string(w->time ? direction_of(s) : NULL));
+    yaml_put(node, "goes", json_new_text(w->time ? direction_of(s) : NULL));
     yaml_put(node, "epochs_ratio",
-             facts_number(shortening ? s->after.epochs / s->before.epochs : (double)NAN));
-    yaml_put(node, "noise", facts_count(noise_of(r, w, s)));
-    yaml_put(node, "note", facts_string(run_text(s->after.entry, "note")));
+             json_new_number(shortening ? s->after.epochs / s->before.epochs : (double)NAN));
+    yaml_put(node, "noise", json_new_count(noise_of(r, w, s)));
+    yaml_put(node, "note", json_new_text(run_text(s->after.entry, "note")));
     TRY(put_here(r, node, s, err));
     rc = load_of(r, w, s, &load, err);
     yaml_put(node, "load", load);
@@ -198,13 +198,13 @@ out:
 // The step that made the whole faster or slower; null for a single step, and for accuracies.
 static yaml_node *cause_of(const published_walk *w) {
     static const char *const directions[] = {"slower", "open", "faster"};
-    if (!w->time || w->count < 2) return facts_string(NULL);
+    if (!w->time || w->count < 2) return json_new_text(NULL);
     const published_cause cause = published_find_cause(w);
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "direction", facts_string(directions[cause.direction - PUBLISHED_SLOWER]));
+    yaml_put(node, "direction", json_new_text(directions[cause.direction - PUBLISHED_SLOWER]));
     yaml_put(node, "step",
-             facts_count(cause.direction == PUBLISHED_OPEN ? -1 : (int64_t)cause.step));
-    yaml_put(node, "share", facts_number(cause.share));
+             json_new_count(cause.direction == PUBLISHED_OPEN ? -1 : (int64_t)cause.step));
+    yaml_put(node, "share", json_new_number(cause.share));
     return node;
 }
 
@@ -212,15 +212,15 @@ static status walk_node(const results *r, const published_walk *w, yaml_node **m
     yaml_node *node = *made = yaml_new(YAML_MAPPING), *steps = yaml_new(YAML_SEQUENCE), *step;
     const published_step whole = published_whole(w);
     status rc = STATUS_OK;
-    yaml_put(node, "source", facts_string(w->source));
-    yaml_put(node, "quantity", facts_string(w->key));
+    yaml_put(node, "source", json_new_text(w->source));
+    yaml_put(node, "quantity", json_new_text(w->key));
     yaml_put(node, "cause", cause_of(w));
     yaml_put(node, "steps", steps);
     for (size_t i = 0; rc == STATUS_OK && i < w->count; i++) {
         rc = step_node(r, w, &w->steps[i], &step, err);
         yaml_append(steps, step);
     }
-    step = facts_string(NULL);
+    step = json_new_text(NULL);
     if (rc == STATUS_OK && w->count > 1) {
         yaml_free(step);
         rc = step_node(r, w, &whole, &step, err);

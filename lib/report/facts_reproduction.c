@@ -8,8 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/charts.h"
-#include "report/facts.h"
-#include "report/published_figures.h"
+#include "report/facts_parts.h"
 
 // ---- Rows ----
 
@@ -35,12 +34,12 @@ static yaml_node *difference_node(const results *r, const results *view, const s
     const figure *f = results_group_figure(view, g, "accuracy");
     interval there;
     if (!f || isnan(f->value) || !is_whole(r, g) || !find_accuracy(g, &there))
-        return facts_string(NULL);
+        return json_new_text(NULL);
     const double nearest = fmin(fmax(100 * f->value, there.low), there.high);
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "value", facts_number(100 * f->value - nearest));
-    yaml_put(node, "low", facts_number(100 * f->low - nearest));
-    yaml_put(node, "high", facts_number(100 * f->high - nearest));
+    yaml_put(node, "value", json_new_number(100 * f->value - nearest));
+    yaml_put(node, "low", json_new_number(100 * f->low - nearest));
+    yaml_put(node, "high", json_new_number(100 * f->high - nearest));
     yaml_put(node, "within",
              yaml_new_boolean(100 * f->low <= there.high && there.low <= 100 * f->high));
     return node;
@@ -51,7 +50,7 @@ static status put_pair(yaml_node *node, const results *view, const seed_group *g
     yaml_node *pair = yaml_new(YAML_MAPPING);
     text published = {0};
     const status rc = published_append(&published, g, key, err);
-    yaml_put(pair, "published", facts_string(text_string(&published)));
+    yaml_put(pair, "published", json_new_text(text_string(&published)));
     yaml_put(pair, "here", facts_own_figure(view, g, key));
     yaml_put(node, published_key_name(key), pair);
     text_release(&published);
@@ -65,18 +64,18 @@ static status add_row(yaml_node *rows, const results *r, const results *view, co
     yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
     status rc = STATUS_OK;
     for (size_t i = 0; i < g->count; i++) yaml_append(runs, json_new_string(g->runs[i]->name));
-    yaml_put(node, "source", facts_string(source));
-    yaml_put(node, "study", facts_string(view->plan.count ? view->plan.name : ""));
-    yaml_put(node, "name", facts_string(g->name));
+    yaml_put(node, "source", json_new_text(source));
+    yaml_put(node, "study", json_new_text(view->plan.count ? view->plan.name : ""));
+    yaml_put(node, "name", json_new_text(g->name));
     yaml_put(node, "runs", runs);
-    yaml_put(node, "planned_epochs", facts_number(g->runs[0]->planned_epochs));
+    yaml_put(node, "planned_epochs", json_new_number(g->runs[0]->planned_epochs));
     yaml_put(node, "full_epochs",
-             facts_count((int64_t)reproduction_full_epochs(r->reproduction, g->name)));
+             json_new_count((int64_t)reproduction_full_epochs(r->reproduction, g->name)));
     yaml_put(node, "whole", yaml_new_boolean(is_whole(r, g)));
     for (size_t i = 0; rc == STATUS_OK && i < sizeof keys / sizeof *keys; i++)
         rc = put_pair(node, view, g, keys[i], err);
     yaml_put(node, "difference", difference_node(r, view, g));
-    yaml_put(node, "model_hash", facts_string(g->runs[0]->model_content));
+    yaml_put(node, "model_hash", json_new_text(g->runs[0]->model_content));
     yaml_append(rows, node);
     return rc;
 }
@@ -124,9 +123,9 @@ static void put_counts(yaml_node *node) {
         compared++;
         within += is_set(difference, "within");
     }
-    yaml_put(node, "whole", facts_count(whole));
-    yaml_put(node, "compared", facts_count(compared));
-    yaml_put(node, "within", facts_count(within));
+    yaml_put(node, "whole", json_new_count(whole));
+    yaml_put(node, "compared", json_new_count(compared));
+    yaml_put(node, "within", json_new_count(within));
 }
 
 // Our accuracy minus the published one of each row.
@@ -148,7 +147,7 @@ static void put_differences(yaml_node *root, const yaml_node *rows) {
     }
     yaml_node *charts = yaml_new(YAML_MAPPING);
     if (!count) yaml_free(chart);
-    yaml_put(charts, "differences", count ? chart : facts_string(NULL));
+    yaml_put(charts, "differences", count ? chart : json_new_text(NULL));
     yaml_put(root, "charts", charts);
 }
 
@@ -169,7 +168,7 @@ static status add_view(yaml_node *list, const results *view, const char *part, c
                        yaml_node **node, error *err) {
     *node = yaml_new(YAML_MAPPING);
     yaml_append(list, *node);
-    yaml_put(*node, "part", facts_string(part));
+    yaml_put(*node, "part", json_new_text(part));
     yaml_put(*node, "runs", runs_of(view, all));
     return facts_put_view(*node, view, err);
 }
@@ -188,7 +187,7 @@ static void put_speedups(yaml_node *node, const results *view) {
     }
     if (!count) yaml_free(chart);
     yaml_put((yaml_node *)(uintptr_t)yaml_find(node, "charts"), "row_speedups",
-             count ? chart : facts_string(NULL));
+             count ? chart : json_new_text(NULL));
 }
 
 static status add_study(yaml_node *studies, const reproduced *one, const results *view,
@@ -204,10 +203,10 @@ static status add_report(yaml_node *reports, const reproduced *one, const yaml_n
                          error *err) {
     yaml_node *node, *studies = yaml_new(YAML_SEQUENCE);
     status rc = add_view(reports, &one->rows, one->source, all, &node, err);
-    yaml_put(node, "source", facts_string(one->source));
-    yaml_put(node, "title", facts_string(one->title));
-    yaml_put(node, "claim", facts_string(one->claim_path));
-    yaml_put(node, "contradictions", facts_count((int64_t)findings_counted(&one->audit)));
+    yaml_put(node, "source", json_new_text(one->source));
+    yaml_put(node, "title", json_new_text(one->title));
+    yaml_put(node, "claim", json_new_text(one->claim_path));
+    yaml_put(node, "contradictions", json_new_count((int64_t)findings_counted(&one->audit)));
     yaml_put(node, "findings",
              one->audit.list ? yaml_copy(one->audit.list) : yaml_new(YAML_SEQUENCE));
     yaml_put(node, "studies", studies);
@@ -223,7 +222,7 @@ status facts_put_reproduction(yaml_node *root, const results *r, error *err) {
     status rc;
     yaml_put(root, "reproduction", node);
     yaml_put(root, "reports", reports);
-    yaml_put(node, "title", facts_string(run_text(p->root, "title")));
+    yaml_put(node, "title", json_new_text(run_text(p->root, "title")));
     yaml_put(node, "changed", p->changed ? yaml_copy(p->changed) : yaml_new(YAML_SEQUENCE));
     TRY(put_rows(node, r, err));
     put_counts(node);

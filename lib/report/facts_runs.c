@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What the details of a page say about each run, as data: its target, its validation, the parts of
-// a step, and why it has no times.
+// The runs as data: what each is, its target, its validation, the parts of a step, and why it has
+// no times.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
-#include "report/facts.h"
+#include "report/facts_parts.h"
 #include "results/execution.h"
-#include "results/verdict.h"
+#include "results/origin.h"
 
 static const double tolerance = 0.02; // of the wall time; docs/formats.md
 
@@ -16,20 +17,20 @@ static const double tolerance = 0.02; // of the wall time; docs/formats.md
 static yaml_node *twin_of(const run_list *list, const run *one) {
     for (const run *other = list->runs; other < one; other++)
         if (*one->model_content && strcmp(other->model_content, one->model_content) == 0)
-            return facts_string(other->name);
-    return facts_string(NULL);
+            return json_new_text(other->name);
+    return json_new_text(NULL);
 }
 
 // The accuracy to be reached, and how many of the runs reached it; null without one.
 yaml_node *facts_target(const run *const *runs, size_t count) {
     const double target = run_target(runs[0]);
     size_t reached = 0;
-    if (!(target > 0)) return facts_string(NULL);
+    if (!(target > 0)) return json_new_text(NULL);
     for (size_t i = 0; i < count; i++) reached += run_reaches(runs[i], target);
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "accuracy", facts_number(target));
-    yaml_put(node, "reached", facts_count((int64_t)reached));
-    yaml_put(node, "of", facts_count((int64_t)count));
+    yaml_put(node, "accuracy", json_new_number(target));
+    yaml_put(node, "reached", json_new_count((int64_t)reached));
+    yaml_put(node, "of", json_new_count((int64_t)count));
     return node;
 }
 
@@ -39,15 +40,15 @@ static yaml_node *validation_of(const run *one) {
     const bool best_is_kept = strcmp(run_text(one->train, "parameters.keep"), "best") == 0;
     if (run_count(one->train, "parameters.validation.samples", &samples, NULL) != STATUS_OK ||
         samples < 0)
-        return facts_string(NULL);
+        return json_new_text(NULL);
     if (run_count(one->train, "results.best_epoch", &best, NULL) != STATUS_OK) best = -1;
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "samples", facts_count(samples));
+    yaml_put(node, "samples", json_new_count(samples));
     yaml_put(node, "chose",
-             facts_string(best_is_kept                     ? "model"
-                          : run_may_stop_early(one->train) ? "epochs"
-                                                           : ""));
-    yaml_put(node, "best_epoch", facts_count(best));
+             json_new_text(best_is_kept                     ? "model"
+                           : run_may_stop_early(one->train) ? "epochs"
+                                                            : ""));
+    yaml_put(node, "best_epoch", json_new_count(best));
     return node;
 }
 
@@ -83,7 +84,8 @@ static yaml_node *shares_of(const results *r, const run *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     for (int p = 0; p < RUN_PHASES; p++) {
         char *metric = memory_format("sample.%s", run_phase_name(p));
-        yaml_put(node, run_phase_name(p), facts_number(results_value(r, one->name, metric) / wall));
+        yaml_put(node, run_phase_name(p),
+                 json_new_number(results_value(r, one->name, metric) / wall));
         free(metric);
     }
     return node;
@@ -92,24 +94,24 @@ static yaml_node *shares_of(const results *r, const run *one) {
 // Whether the parts of a step add up to its time; null if they are unknown. The parts themselves
 // are the figures RUN.sample.PHASE.
 static yaml_node *split_of(const results *r, const run *one) {
-    if (!has_split(r, one)) return facts_string(NULL);
+    if (!has_split(r, one)) return json_new_text(NULL);
     const double off =
         results_value(r, one->name, "sample.sum") / results_value(r, one->name, "sample.wall") - 1;
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "off", facts_number(off));
+    yaml_put(node, "off", json_new_number(off));
     yaml_put(node, "adds_up", yaml_new_boolean(fabs(off) <= tolerance));
-    yaml_put(node, "wait", facts_string(wait_of(one)));
+    yaml_put(node, "wait", json_new_text(wait_of(one)));
     yaml_put(node, "shares", shares_of(r, one));
     return node;
 }
 
 // Why a training has no times; null if it has them.
 static yaml_node *no_times_of(const run *one) {
-    if (!one->train || run_has_time(one)) return facts_string(NULL);
-    return facts_string(one->restarted ? "restarted" : "resumed");
+    if (!one->train || run_has_time(one)) return json_new_text(NULL);
+    return json_new_text(one->restarted ? "restarted" : "resumed");
 }
 
-void facts_run_details(yaml_node *node, const results *r, const run *one) {
+static void put_details(yaml_node *node, const results *r, const run *one) {
     yaml_node *epochs = yaml_new(YAML_SEQUENCE);
     for (size_t i = 1; i <= one->epoch_count; i++)
         yaml_append(epochs, yaml_new_integer((int64_t)i));
@@ -123,32 +125,65 @@ void facts_run_details(yaml_node *node, const results *r, const run *one) {
     yaml_put(node, "excluded", facts_excluded(one));
 }
 
-// The most that other programs used while a run trained, and the largest share of the time in which
-// threads had no core; null if no execution was disturbed.
-yaml_node *facts_disturbance(const run_list *list) {
-    double used = 0, cores = 0, without = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        for (size_t k = 0; k < run_execution_count(&list->runs[i]); k++) {
-            const execution_load u = execution_load_of(run_execution(&list->runs[i], k));
-            if (!execution_is_disturbed(&u)) continue;
-            without = fmax(without, execution_without_core(&u));
-            if (u.others / u.wall > used) used = u.others / u.wall, cores = u.cores;
-        }
-    }
-    if (!(used > 0)) return facts_string(NULL);
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "others", facts_number(used));
-    yaml_put(node, "cores", facts_number(cores));
-    yaml_put(node, "without_core", facts_number(without > 0 ? without : (double)NAN));
-    return node;
+// The epochs after which the model was kept.
+static double epochs_of_model(const run *one) {
+    int64_t best;
+    if (run_count(one->train, "results.best_epoch", &best, NULL) == STATUS_OK && best > 0)
+        return (double)best;
+    return run_may_stop_early(one->train) ? (double)one->epoch_count : one->planned_epochs;
 }
 
-yaml_node *facts_rules(void) {
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "executions", yaml_new_integer(VERDICT_EXECUTIONS));
-    yaml_put(node, "rounds", yaml_new_integer(VERDICT_ROUNDS));
-    yaml_put(node, "seeds", yaml_new_integer(VERDICT_SEEDS));
-    yaml_put(node, "time_margin", yaml_new_number(VERDICT_TIME_MARGIN));
-    yaml_put(node, "accuracy_margin", yaml_new_number(VERDICT_ACCURACY_MARGIN));
-    return node;
+static status put_repeated_images(yaml_node *node, const run *one, error *err) {
+    int64_t count = 0, samples = -1;
+    const status rc = origin_repeated_images(one, &count, &samples, err);
+    yaml_put(node, "repeated_images", json_new_count(count));
+    yaml_put(node, "repeated_of", json_new_count(count > 0 ? samples : -1));
+    return rc;
+}
+
+static status run_node(const results *r, size_t at, yaml_node **made, error *err) {
+    const run *one = &r->list.runs[at];
+    yaml_node *node = *made = yaml_new(YAML_MAPPING);
+    yaml_put(node, "name", json_new_text(one->name));
+    yaml_put(node, "experiment", json_new_text(one->experiment));
+    yaml_put(node, "title", json_new_text(one->title));
+    yaml_put(node, "strategy", json_new_text(one->strategy));
+    yaml_put(node, "dataset", json_new_text(one->dataset));
+    yaml_put(node, "model", json_new_text(one->model));
+    yaml_put(node, "device", json_new_text(one->device));
+    yaml_put(node, "host", json_new_text(one->host));
+    yaml_put(node, "cpu", json_new_text(one->cpu));
+    yaml_put(node, "cores", json_new_count(one->cores));
+    yaml_put(node, "seed", json_new_count(one->seed));
+    yaml_put(node, "epochs", json_new_number(epochs_of_model(one)));
+    yaml_put(node, "timed_epochs", json_new_count((int64_t)one->timed));
+    yaml_put(node, "executions", json_new_count((int64_t)run_execution_count(one)));
+    yaml_put(node, "disturbed_executions", json_new_count((int64_t)execution_count_disturbed(one)));
+    yaml_put(node, "trained", yaml_new_boolean(one->train != NULL));
+    yaml_put(node, "whole_time", yaml_new_boolean(run_has_time(one)));
+    yaml_put(node, "epoch_time",
+             yaml_new_boolean(run_has_epoch_time(one) && !isnan(one->seconds_per_epoch)));
+    yaml_put(node, "restarted", yaml_new_boolean(one->restarted));
+    yaml_put(node, "turns", yaml_new_boolean(one->timing != NULL));
+    yaml_put(node, "simulated", yaml_new_boolean(one->simulated));
+    yaml_put(node, "crowd", one->simulated ? facts_crowd(one) : json_new_text(NULL));
+    yaml_put(node, "test_samples", json_new_count(one->test_samples));
+    yaml_put(node, "model_hash", json_new_text(one->model_content));
+    yaml_put(node, "test_views", json_new_text(one->views));
+    put_details(node, r, one);
+    facts_put_classes(node, r, at);
+    const status rc = facts_put_devices(node, r, one, err);
+    return rc == STATUS_OK ? put_repeated_images(node, one, err) : rc;
+}
+
+status facts_put_runs(yaml_node *root, const results *r, error *err) {
+    yaml_node *runs = yaml_new(YAML_SEQUENCE);
+    status rc = STATUS_OK;
+    yaml_put(root, "runs", runs);
+    for (size_t i = 0; rc == STATUS_OK && i < r->list.count; i++) {
+        yaml_node *node;
+        rc = run_node(r, i, &node, err);
+        yaml_append(runs, node);
+    }
+    return rc;
 }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/markdown_text.h"
 #include "base/memory.h"
-#include "report/report_page.h"
 
 // ---- Blocks ----
 
@@ -66,6 +66,30 @@ bool page_is_comment(const markdown_node *block, const char *word) {
     if (block->kind != MARKDOWN_HTML_BLOCK || strncmp(block->text, "<!-- ", 5) != 0) return false;
     return strncmp(block->text + 5, word, length) == 0 &&
            strncmp(block->text + 5 + length, " -->", 4) == 0;
+}
+
+// ---- Marks ----
+
+bool page_is_mark(const char *at, const char *mark) {
+    return strncmp(at, mark, strlen(mark)) == 0;
+}
+
+const char *page_find_mark(const char *string) {
+    while (*string && !page_is_mark(string, MARK_FIGURE) && !page_is_mark(string, MARK_SHOWN) &&
+           !page_is_mark(string, MARK_END))
+        string++;
+    return string;
+}
+
+void page_strip_marks(text *t) {
+    text plain = {0};
+    for (const char *at = text_string(t); *at;) {
+        const char *mark = page_find_mark(at);
+        const char *shown = page_is_mark(mark, MARK_FIGURE) ? strstr(mark, MARK_SHOWN) : NULL;
+        text_bytes(&plain, at, (size_t)(mark - at));
+        at = shown ? shown + strlen(MARK_SHOWN) : *mark ? mark + strlen(MARK_END) : mark;
+    }
+    text_replace_by(t, &plain);
 }
 
 // ---- Cells ----

@@ -57,7 +57,5 @@ const char *page_find_mark(const char *string);
 bool page_is_mark(const char *at, const char *mark);
 // Removes the marks of figures, and their ids.
 void page_strip_marks(text *t);
-// Appends the page without the empty columns of its tables.
-void page_tidy(const char *page, text *out);
 
 #endif

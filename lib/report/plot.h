@@ -106,8 +106,4 @@ status plot_intervals_draw(const plot_intervals *i, char **svg, error *err) MUST
 status plot_cloud_draw(const plot_cloud *c, char **svg, error *err) MUST_CHECK;
 status plot_walk_draw(const plot_walk *w, char **svg, error *err) MUST_CHECK;
 
-// Appends a standalone drawing as a PDF, made by rsvg-convert; appends nothing if that is not
-// installed. Fails as above.
-status plot_to_pdf(const text *svg, text *pdf, error *err) MUST_CHECK;
-
 #endif

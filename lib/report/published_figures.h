@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/text.h"
-#include "report/report.h"
+#include "results/results.h"
 
 // In display order.
 typedef enum published_key {

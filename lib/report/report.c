@@ -17,7 +17,6 @@
 #include "report/facts.h"
 #include "report/markdown.h"
 #include "report/page_templates.h"
-#include "report/plot.h"
 #include "report/report_page.h"
 #include "report/written.h"
 #include "results/inputs.h"
@@ -113,9 +112,9 @@ static status write_template(composition *c, const char *name, text *out, error 
 static status compose(composition *c, text *markdown, text *json, error *err) {
     status rc;
     if (c->o->discussion) TRY(written_read(c->o->discussion, &c->discussion, err));
-    TRY(facts_make(&c->facts, c->r, c->o, err));
+    TRY(facts_make(&c->facts, c->r, &c->o->head, err));
     yaml_put(c->facts.root, "discussed", yaml_new_boolean(c->discussion.length > 0));
-    TRY(page_templates_open(&c->templates, c->o->language, c->o->templates, err));
+    TRY(page_templates_open(&c->templates, c->o->head.language, c->o->templates, err));
     TRY(write_template(c, "page", markdown, err));
     rc = facts_write(&c->facts, json, err);
 out:
@@ -160,7 +159,8 @@ static status write_outputs(const composition *c, const text *page, const text *
                             const char *folder, manifest *m, error *err) {
     status rc;
     text html = {0}, markdown = {0}, csv = {0};
-    page_to_html(text_string(page), c->o->language, c->drawings.items, c->drawings.count, &html);
+    page_to_html(text_string(page), c->o->head.language, c->drawings.items, c->drawings.count,
+                 &html);
     page_to_markdown(text_string(page), &markdown);
     figures_to_csv(&c->r->figures, &csv);
     TRY(write_output(folder, "report.html", &html, m, err));
@@ -183,7 +183,7 @@ static status write_figure(const page_drawing *d, const char *folder, manifest *
     drawing_to_file(d->svg, &svg);
     TRY(write_output(folder, drawn, &svg, m, err));
     // If the converter is missing, LaTeX omits the drawings.
-    TRY(plot_to_pdf(&svg, &pdf, err));
+    TRY(drawing_to_pdf(&svg, &pdf, err));
     if (pdf.length) TRY(write_output(folder, printed, &pdf, m, err));
 out:
     free(drawn);
@@ -214,15 +214,15 @@ static status record_templates(const char *folder, manifest *m, error *err) {
 }
 
 status report_record(const results *r, const report_options *o, manifest *m, error *err) {
-    const char *title = o->title ? o->title : "";
+    const char *title = o->head.title ? o->head.title : "";
     yaml_node *parameters = manifest_parameters(m);
     status rc;
     TRY(inputs_add(r, m, err));
-    yaml_put(parameters, "language", yaml_new_string(o->language));
+    yaml_put(parameters, "language", yaml_new_string(o->head.language));
     // Not "title", which the stage key ignores: a report with another heading is a different one.
     yaml_put(parameters, "heading", yaml_new_string(title));
-    if (o->author) yaml_put(parameters, "author", yaml_new_string(o->author));
-    if (o->student) yaml_put(parameters, "student", yaml_new_string(o->student));
+    if (o->head.author) yaml_put(parameters, "author", yaml_new_string(o->head.author));
+    if (o->head.student) yaml_put(parameters, "student", yaml_new_string(o->head.student));
     if (o->discussion) TRY(inputs_add_file(m, o->discussion, err));
     if (o->templates) TRY(record_templates(o->templates, m, err));
     if (o->figures) yaml_put(parameters, "figures", yaml_new_boolean(true));
@@ -258,11 +258,11 @@ out:
 // Renders a template for a terminal, which has no discussion.
 static status write_plain(const results *r, const char *language, const char *name, text *out,
                           error *err) {
-    const report_options o = {.language = language};
+    const report_options o = {.head.language = language};
     composition c = {.r = r, .o = &o};
     text page = {0};
     status rc;
-    TRY(facts_make(&c.facts, r, &o, err));
+    TRY(facts_make(&c.facts, r, &o.head, err));
     TRY(page_templates_open(&c.templates, language, NULL, err));
     facts_drop_charts(&c.facts); // and so their captions
     TRY(write_template(&c, name, &page, err));

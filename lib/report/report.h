@@ -7,15 +7,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/manifest.h"
-#include "results/results.h"
+#include "report/facts.h"
 
 typedef struct report_options {
-    const char *language;         // "en", "zh" (page_language_check)
-    const char *title;            // NULL: derived from the runs
-    const char *author, *student; // a name, and a student number; NULL: none
-    const char *discussion;       // a Markdown file with the author's text; NULL: none
-    const char *templates;        // a folder with templates that replace those of the same name
-    const char *figures;          // a folder for additional copies of the drawings; NULL: none
+    facts_head head;
+    const char *discussion; // a Markdown file with the author's text; NULL: none
+    const char *templates;  // a folder with templates that replace those of the same name
+    const char *figures;    // a folder for additional copies of the drawings; NULL: none
 } report_options;
 
 // Records in `m` all inputs of the report: everything that the stage key needs.

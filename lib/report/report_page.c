@@ -8,30 +8,6 @@
 #include "base/memory.h"
 #include "report/page_parts.h"
 
-// ---- Marks ----
-
-bool page_is_mark(const char *at, const char *mark) {
-    return strncmp(at, mark, strlen(mark)) == 0;
-}
-
-const char *page_find_mark(const char *string) {
-    while (*string && !page_is_mark(string, MARK_FIGURE) && !page_is_mark(string, MARK_SHOWN) &&
-           !page_is_mark(string, MARK_END))
-        string++;
-    return string;
-}
-
-void page_strip_marks(text *t) {
-    text plain = {0};
-    for (const char *at = text_string(t); *at;) {
-        const char *mark = page_find_mark(at);
-        const char *shown = page_is_mark(mark, MARK_FIGURE) ? strstr(mark, MARK_SHOWN) : NULL;
-        text_bytes(&plain, at, (size_t)(mark - at));
-        at = shown ? shown + strlen(MARK_SHOWN) : *mark ? mark + strlen(MARK_END) : mark;
-    }
-    text_replace_by(t, &plain);
-}
-
 // ---- Columns without a text ----
 
 static size_t line_length(const char *line) {

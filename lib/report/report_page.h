@@ -62,6 +62,8 @@ typedef struct page_drawing {
     char *svg; // an element whose ids begin with `id`
 } page_drawing;
 
+// Appends the page without the empty columns of its tables.
+void page_tidy(const char *page, text *out);
 // Appends the page without marks of figures and empty columns: report.md.
 void page_to_markdown(const char *page, text *out);
 // Appends report.html: one file, no script, nothing loaded from elsewhere. Pictures are shown if

@@ -100,7 +100,7 @@ static status put_check(const results *r, const char *path, yaml_node *object, e
 
 // Answers every question, even if an earlier answer is a finding; returns the last finding.
 static status print_json(const results *r, const options *o, error *err) {
-    const char *language = o->page.language;
+    const char *language = o->page.head.language;
     status rc = STATUS_OK, found = STATUS_OK;
     yaml_node *object = yaml_new(YAML_MAPPING);
     for (int i = 0; i < 4 && (rc == STATUS_OK || rc == STATUS_FINDING); i++) {
@@ -138,7 +138,7 @@ out:
 }
 
 static status check_options(const options *o, error *err) {
-    const status rc = page_language_check(o->page.language, err);
+    const status rc = page_language_check(o->page.head.language, err);
     if (rc != STATUS_OK) return rc;
     if (o->answer && !o->plan) return error_set(err, STATUS_USAGE, "--answer requires --plan");
     if (o->page.figures && !o->out)
@@ -210,8 +210,8 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
         goto out;
     }
     if (o->why) TRY(print(results_why, &r, o->why, call->answers, err));
-    if (o->answer) TRY(print(report_answer, &r, o->page.language, call->answers, err));
-    if (o->summary) TRY(print(report_summary, &r, o->page.language, call->answers, err));
+    if (o->answer) TRY(print(report_answer, &r, o->page.head.language, call->answers, err));
+    if (o->summary) TRY(print(report_summary, &r, o->page.head.language, call->answers, err));
     if (o->out)
         rc = make_report(&r, o, call, &m, err);
     else if (o->check)
@@ -224,7 +224,7 @@ out:
 }
 
 status report_tool(int argc, char **argv, FILE *answers, error *err) {
-    options o = {.page.language = "en"};
+    options o = {.page.head.language = "en"};
     const cli_option table[] = {
         {"out", CLI_STRING, &o.out, "DIR", "output folder of the report", 0, 0},
         {"baseline", CLI_STRING, &o.baseline, "DIR", "run or runs to compare all others with", 0,
@@ -239,14 +239,14 @@ status report_tool(int argc, char **argv, FILE *answers, error *err) {
          "output of time-runs: times of runs that took turns; may be given several times", 0, 0},
         {"test", CLI_STRING, &o.test, "FILE",
          "test data, if they were moved: for the pictures of wrong predictions", 0, 0},
-        {"title", CLI_STRING, &o.page.title, "TEXT", "title of the report", 0, 0},
-        {"author", CLI_STRING, &o.page.author, "TEXT", "author of the report", 0, 0},
-        {"student", CLI_STRING, &o.page.student, "TEXT", "the author's student number", 0, 0},
+        {"title", CLI_STRING, &o.page.head.title, "TEXT", "title of the report", 0, 0},
+        {"author", CLI_STRING, &o.page.head.author, "TEXT", "author of the report", 0, 0},
+        {"student", CLI_STRING, &o.page.head.student, "TEXT", "the author's student number", 0, 0},
         {"discussion", CLI_STRING, &o.page.discussion, "FILE",
          "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
         {"template", CLI_STRING, &o.page.templates, "DIR",
          "own templates: page.md and others in it replace those of the same name", 0, 0},
-        {"lang", CLI_STRING, &o.page.language, "en|zh", "language of the report", 0, 0},
+        {"lang", CLI_STRING, &o.page.head.language, "en|zh", "language of the report", 0, 0},
         {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure, given by its id in report.csv", 0,
          0},
         {"check", CLI_STRING, &o.check, "BANDS", "check figures against a file of bands", 0, 0},

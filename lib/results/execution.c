@@ -123,6 +123,15 @@ bool execution_is_disturbed(const execution_load *u) {
     return used && u->waited > 0.03 * (u->cpu + u->waited);
 }
 
+size_t execution_count_disturbed(const run *r) {
+    size_t count = 0;
+    for (size_t k = 0; k < run_execution_count(r); k++) {
+        const execution_load u = execution_load_of(run_execution(r, k));
+        count += execution_is_disturbed(&u);
+    }
+    return count;
+}
+
 double execution_without_core(const execution_load *u) {
     return u->waited / (u->cpu + u->waited);
 }

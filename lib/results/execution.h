@@ -65,6 +65,8 @@ execution_load execution_load_of(const run *execution);
 // processors; and a process on a separate core delays no thread. If the waiting time is unknown,
 // threads are assumed to have waited if 95 % of the processor time was used.
 bool execution_is_disturbed(const execution_load *u);
+// Counts those of the executions of a run.
+size_t execution_count_disturbed(const run *r);
 
 // Returns the share of the time in which its threads could run that they had no core; NAN: unknown.
 double execution_without_core(const execution_load *u);

@@ -9,7 +9,7 @@
 static status make_report(const char *folder, const char *out, error *err) {
     const char *const folders[] = {folder};
     const results_options options = {.folders = folders, .folder_count = 1};
-    const report_options page = {.language = "en"};
+    const report_options page = {.head.language = "en"};
     char *arguments[] = {(char[]){"report"}, NULL};
     results r = {0};
     manifest m = {0};

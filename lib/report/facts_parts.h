@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// facts_parts.h - the parts of facts.h: each puts what it knows into the tree (private to
+// lib/report).
+#ifndef LOCKSTEP_REPORT_FACTS_PARTS_H
+#define LOCKSTEP_REPORT_FACTS_PARTS_H
+
+#include "base/error.h"
+#include "base/yaml_tree.h"
+#include "report/published_figures.h"
+#include "results/results.h"
+
+// Adds `runs`.
+status facts_put_runs(yaml_node *root, const results *r, error *err) MUST_CHECK;
+// The accuracy that runs of one experiment are to reach, and how many did; null without one.
+yaml_node *facts_target(const run *const *runs, size_t count);
+// What the threads of all runs wait for at the end of their work, a word; NULL: unknown.
+const char *facts_wait(const results *r);
+
+// Adds `execution` and `gpus` to the node of a run.
+status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) MUST_CHECK;
+// Why the times of a run are simulated: more ranks than devices.
+yaml_node *facts_crowd(const run *one);
+// The time of a step by device.
+yaml_node *facts_use_chart(const results *r);
+
+// Adds `classes`, `confusion` and `same_predictions` to the node of a run.
+void facts_put_classes(yaml_node *node, const results *r, size_t at);
+// Adds `mistakes`, and their charts to the `charts` of the tree.
+status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CHECK;
+
+// A list of mappings {of, a, b} (results/reasons.h).
+yaml_node *facts_reasons(const reason_list *list);
+// A comparison whose figures belong to `owner`.
+yaml_node *facts_comparison(const comparison *c, const char *owner);
+// The steps of a ladder, or the variants of a study.
+status facts_plan(const results *r, yaml_node **plan, error *err) MUST_CHECK;
+
+// Adds `predictions`, and the `collectives` that they are made from.
+void facts_put_predictions(yaml_node *root, const results *r);
+
+// Properties of machines and executions; the executions of a run that do not count; all files; all
+// commands.
+yaml_node *facts_environment(const run_list *list);
+yaml_node *facts_excluded(const run *one);
+yaml_node *facts_files(const run_list *list);
+yaml_node *facts_commands(const run_list *list);
+
+// All figures, each with the ids of those that it is computed from, and the file that its value
+// comes from.
+yaml_node *facts_figures(const results *r);
+
+// Our figure beside a published one; null if there is none.
+yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key);
+// Published figures beside ours.
+status facts_published(const results *r, yaml_node **rows, error *err) MUST_CHECK;
+// Published figures along a ladder.
+status facts_walks(const results *r, yaml_node **walks, error *err) MUST_CHECK;
+
+// All charts (charts.h), by name; null where there is nothing to draw.
+status facts_charts(const results *r, yaml_node **charts, error *err) MUST_CHECK;
+
+// Adds what a page shows of these runs alone: `experiments`, `plan`, `charts` and more.
+status facts_put_view(yaml_node *root, const results *r, error *err) MUST_CHECK;
+// Adds `reproduction`, with all rows, and `reports`, each with its own view.
+status facts_put_reproduction(yaml_node *root, const results *r, error *err) MUST_CHECK;
+
+#endif

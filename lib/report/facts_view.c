@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What a page shows of some of the runs alone, as data: the experiments, and what holds of all runs
+// together.
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "report/facts_parts.h"
+#include "results/execution.h"
+#include "results/verdict.h"
+
+// ---- Experiments ----
+
+static yaml_node *experiment_node(const results *r, size_t at) {
+    const seed_group *g = &r->groups[at];
+    const comparison *c = results_comparison(r, g);
+    yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
+    yaml_put(node, "name", json_new_text(g->name));
+    for (size_t i = 0; i < g->count; i++) yaml_append(runs, json_new_string(g->runs[i]->name));
+    yaml_put(node, "runs", runs);
+    yaml_put(node, "model_hash", json_new_text(g->count == 1 ? g->runs[0]->model_content : ""));
+    yaml_put(node, "shards", json_new_count(g->runs[0]->virtual_shards));
+    yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(g)));
+    yaml_put(node, "target", facts_target(g->runs, g->count));
+    yaml_put(node, "compared", c ? facts_comparison(c, g->name) : json_new_text(NULL));
+    return node;
+}
+
+static yaml_node *experiment_nodes(const results *r) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < r->group_count; i++) yaml_append(list, experiment_node(r, i));
+    return list;
+}
+
+// ---- The evidence ----
+
+static bool all_identical(const run_list *list) {
+    const char *first = list->runs[0].model_content;
+    for (size_t i = 0; i < list->count; i++)
+        if (!*first || strcmp(list->runs[i].model_content, first) != 0) return false;
+    return true;
+}
+
+static bool shards_differ(const results *r) {
+    bool differ = false;
+    for (size_t i = 0; i < r->group_count; i++) {
+        const int64_t own = r->groups[i].runs[0]->virtual_shards;
+        if (own < 1) return false; // no training is known
+        differ |= own != r->groups[0].runs[0]->virtual_shards;
+    }
+    return differ;
+}
+
+// The experiment with the lowest accuracy, or the highest; "" if none is known.
+static const char *extreme_of(const results *r, double sign) {
+    const char *name = "";
+    double most = -INFINITY;
+    for (size_t i = 0; i < r->group_count; i++) {
+        const double own = sign * results_group_value(r, &r->groups[i], "accuracy");
+        if (own > most) most = own, name = r->groups[i].name;
+    }
+    return name;
+}
+
+// The most that other programs used while a run trained, and the largest share of the time in which
+// threads had no core; null if no execution was disturbed.
+static yaml_node *disturbance_of(const run_list *list) {
+    double used = 0, cores = 0, without = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        for (size_t k = 0; k < run_execution_count(&list->runs[i]); k++) {
+            const execution_load u = execution_load_of(run_execution(&list->runs[i], k));
+            if (!execution_is_disturbed(&u)) continue;
+            without = fmax(without, execution_without_core(&u));
+            if (u.others / u.wall > used) used = u.others / u.wall, cores = u.cores;
+        }
+    }
+    if (!(used > 0)) return json_new_text(NULL);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "others", json_new_number(used));
+    yaml_put(node, "cores", json_new_number(cores));
+    yaml_put(node, "without_core", json_new_number(without > 0 ? without : (double)NAN));
+    return node;
+}
+
+// What holds of all runs together.
+static yaml_node *evidence_node(const results *r) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    int64_t least = INT64_MAX, most = 0, seeds = 1, timed = 0, disturbed = 0;
+    bool simulated = false;
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        const int64_t count = (int64_t)run_execution_count(one);
+        least = count < least ? count : least;
+        most = count > most ? count : most;
+        timed += one->timing != NULL;
+        disturbed += (int64_t)execution_count_disturbed(one);
+        simulated |= one->simulated;
+    }
+    for (size_t i = 0; i < r->group_count; i++)
+        if ((int64_t)r->groups[i].count > seeds) seeds = (int64_t)r->groups[i].count;
+    yaml_put(node, "least_executions", json_new_count(least));
+    yaml_put(node, "most_executions", json_new_count(most));
+    yaml_put(node, "most_seeds", json_new_count(seeds));
+    yaml_put(node, "executions", json_new_count((int64_t)r->list.execution_count));
+    yaml_put(node, "disturbed_executions", json_new_count(disturbed));
+    yaml_put(node, "timed_by_turns", json_new_count(timed));
+    yaml_put(node, "disturbance", disturbance_of(&r->list));
+    yaml_put(node, "simulated", yaml_new_boolean(simulated));
+    yaml_put(node, "same_model", yaml_new_boolean(r->list.count > 1 && all_identical(&r->list)));
+    yaml_put(node, "shards_differ", yaml_new_boolean(shards_differ(r)));
+    yaml_put(node, "least_accurate", json_new_text(extreme_of(r, -1)));
+    yaml_put(node, "most_accurate", json_new_text(extreme_of(r, 1)));
+    return node;
+}
+
+static void widen(size_t count, size_t *least, size_t *most) {
+    if (!*most || count < *least) *least = count;
+    if (count > *most) *most = count;
+}
+
+// Over all folders of turns; null without.
+static yaml_node *turns_node(const results *r) {
+    size_t executions[2] = {0}, turns[2] = {0};
+    double others = NAN, cores = NAN;
+    for (size_t i = 0; i < r->timing_count; i++) {
+        const timed_arms *t = &r->timings[i];
+        widen(t->fit.executions, &executions[0], &executions[1]);
+        for (size_t e = 0; e < t->fit.executions; e++) widen(t->rounds[e], &turns[0], &turns[1]);
+        if (isnan(others) || t->others > others) others = t->others, cores = t->cores;
+    }
+    if (!executions[1]) return json_new_text(NULL);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "least_executions", json_new_count((int64_t)executions[0]));
+    yaml_put(node, "most_executions", json_new_count((int64_t)executions[1]));
+    yaml_put(node, "least_turns", json_new_count((int64_t)turns[0]));
+    yaml_put(node, "most_turns", json_new_count((int64_t)turns[1]));
+    yaml_put(node, "others", json_new_number(others));
+    yaml_put(node, "cores", json_new_number(cores));
+    return node;
+}
+
+// ---- The view ----
+
+// The activities of a DataParallel step, in order.
+static yaml_node *activity_nodes(void) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (int i = 0; i < EXECUTION_ACTIVITIES; i++)
+        yaml_append(list, yaml_new_string(execution_activity(i)));
+    return list;
+}
+
+// The limits of verdicts.
+static yaml_node *rules_node(void) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "executions", yaml_new_integer(VERDICT_EXECUTIONS));
+    yaml_put(node, "rounds", yaml_new_integer(VERDICT_ROUNDS));
+    yaml_put(node, "seeds", yaml_new_integer(VERDICT_SEEDS));
+    yaml_put(node, "time_margin", yaml_new_number(VERDICT_TIME_MARGIN));
+    yaml_put(node, "accuracy_margin", yaml_new_number(VERDICT_ACCURACY_MARGIN));
+    return node;
+}
+
+static const char *kind_of(const results *r) {
+    if (r->reproduction) return "reproduction";
+    if (r->plan.count) return r->plan.ladder ? "ladder" : "study";
+    return r->comparison_count ? "comparison" : r->list.count > 1 ? "runs" : "run";
+}
+
+status facts_put_view(yaml_node *root, const results *r, error *err) {
+    yaml_node *node, *part;
+    yaml_put(root, "kind", json_new_text(kind_of(r)));
+    yaml_put(root, "experiments", experiment_nodes(r));
+    yaml_put(root, "evidence", evidence_node(r));
+    yaml_put(root, "turns", turns_node(r));
+    yaml_put(root, "activities", activity_nodes());
+    yaml_put(root, "rules", rules_node());
+    status rc = facts_plan(r, &node, err);
+    yaml_put(root, "plan", node);
+    if (rc == STATUS_OK && r->plan.count) {
+        rc = facts_walks(r, &part, err);
+        yaml_put(node, "walks", part);
+    }
+    if (rc != STATUS_OK) return rc;
+    rc = facts_published(r, &part, err);
+    yaml_put(root, "published", part);
+    if (rc != STATUS_OK || r->reproduction) return rc;
+    rc = facts_charts(r, &part, err);
+    yaml_put(root, "charts", part);
+    return rc;
+}

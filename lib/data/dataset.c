@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "data/dataset.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,6 +259,84 @@ static status check_unsharded(dataset *d, error *err) {
     return STATUS_OK;
 }
 
+// ---- Shards ----
+
+// Reads a metadata value that is a plain decimal number.
+static status number(const dataset *d, int file, const char *key, uint64_t *value, error *err) {
+    const char *text = tensor_file_metadata(&d->files[file], key);
+    if (!text)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': its metadata has no '%s': not a shard",
+                         d->paths[file], key);
+    char *end;
+    errno = 0;
+    unsigned long long parsed = strtoull(text, &end, 10);
+    if (errno || *end || strspn(text, "0123456789") != strlen(text) || !*text)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': %s in the metadata is '%.40s', not a number",
+                         d->paths[file], key, text);
+    *value = parsed;
+    return STATUS_OK;
+}
+
+static uint32_t dealt_size(uint32_t samples, int shards, int shard) {
+    uint32_t v = (uint32_t)shards;
+    return samples / v + ((uint32_t)shard < samples % v);
+}
+
+static status check_shard(dataset *d, int v, error *err) {
+    const char *path = d->paths[v];
+    const char *source = tensor_file_metadata(&d->files[v], "source");
+    uint64_t shards, shard, seed;
+    status rc;
+    TRY(number(d, v, "shards", &shards, err));
+    TRY(number(d, v, "shard", &shard, err));
+    TRY(number(d, v, "shard_seed", &seed, err));
+    if (shards != (uint64_t)d->shards || shard != (uint64_t)v)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': holds shard %" PRIu64 " of %" PRIu64
+                         ", contrary to its name",
+                         path, shard, shards);
+    if (!source || strlen(source) != SHA256_TEXT_BYTES - 1)
+        return error_set(
+            err, STATUS_INPUT,
+            "cannot read dataset: '%s': its metadata has no content hash under 'source'", path);
+    if (v == 0) {
+        d->shard_seed = seed;
+        memcpy(d->source, source, sizeof d->source);
+    }
+    if (seed != d->shard_seed || strcmp(source, d->source) != 0)
+        return error_set(err, STATUS_INPUT,
+                         "cannot read dataset: '%s': its %s differs from that of '%s': shards of "
+                         "two deals are mixed",
+                         path, seed != d->shard_seed ? "shard_seed" : "source", d->paths[0]);
+out:
+    return rc;
+}
+
+// Sizes are checked last: one foreign file among the shards makes all of them look wrong.
+static status check_size(const dataset *d, int v, error *err) {
+    int64_t size = tensor_file_find(&d->files[v], "labels")->shape[0];
+    uint32_t expected = dealt_size(d->samples, d->shards, v);
+    if (size == expected) return STATUS_OK;
+    return error_set(
+        err, STATUS_INPUT,
+        "cannot read dataset: '%s': %lld samples, expected %u of %u samples in %d shards",
+        d->paths[v], (long long)size, expected, d->samples, d->shards);
+}
+
+// Checks that the files are the shards of one partition of one source, in order and of the right
+// sizes, and fills shard_seed and source.
+static status check_shards(dataset *d, error *err) {
+    status rc = STATUS_OK;
+    for (int v = 0; v < d->shards; v++) TRY(check_shard(d, v, err));
+    for (int v = 0; v < d->shards; v++) TRY(check_size(d, v, err));
+out:
+    return rc;
+}
+
+// ---- Reading ----
+
 // Returns true if every file was read whole.
 static bool has_samples(const dataset *d) {
     for (int i = 0; i < d->file_count; i++)
@@ -276,7 +356,7 @@ static status read_dataset(const char *path, bool header, dataset *d, error *err
     }
     TRY(count_samples(d, err));
     if (has_samples(d)) TRY(index_samples(d, err));
-    TRY(d->shards ? shard_files_check(d, err) : check_unsharded(d, err));
+    TRY(d->shards ? check_shards(d, err) : check_unsharded(d, err));
 out:
     if (rc != STATUS_OK) dataset_release(d);
     return rc;

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "data/shard_files.h"
+#include "data/tensor/tensor_file.h"
 
 // The manifest of a folder; `root` is NULL if there is none that can be read.
 typedef struct record {

@@ -7,12 +7,8 @@
 #define LOCKSTEP_DATA_SHARD_FILES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "data/dataset.h"
-#include "data/manifest.h"
 
 enum { SHARDS_MAX = 1024, SHARD_NAME_BYTES = 40 };
 
@@ -29,16 +25,5 @@ status shard_files_is_folder(const char *path, bool *folder, error *err) MUST_CH
 // there is none, if one is missing (the message names it), or if the folder mixes shards of two
 // partitions.
 status shard_files_list(const char *folder, char ***paths, int *count, error *err) MUST_CHECK;
-
-// Checks that the files of `d` are the shards of one partition of one source, in order and of the
-// right sizes, and fills shard_seed and source. For dataset_read.
-status shard_files_check(dataset *d, error *err) MUST_CHECK;
-
-// Divides the unsharded dataset `d` among `shards` files in `folder` (which exists), replaces any
-// shards there, and adds each file as an output to `m`. On failure no shard is left there, old or
-// new. Memory: one shard in addition to the dataset. `log` shows progress; NULL: no progress is
-// shown.
-status shard_files_write(const dataset *d, int shards, uint64_t shard_seed, const char *folder,
-                         const logger *log, manifest *m, error *err) MUST_CHECK;
 
 #endif

@@ -1,15 +1,128 @@
 // SPDX-License-Identifier: MIT
 #include "data/shard_tool.h"
 
+#include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+#include "base/progress.h"
+#include "data/partition.h"
 #include "data/recorded.h"
 #include "data/shard_files.h"
 
 enum { BITS = 1 }; // raise when equal inputs give different shards than before
+
+// ---- Writing ----
+
+// Room for the largest shard.
+typedef struct gather {
+    uint8_t *images;
+    uint32_t *labels, *ids;
+} gather;
+
+static status gather_init(gather *g, const dataset *d, uint32_t samples, error *err) {
+    g->images = memory_try_new(samples, dataset_sample_bytes(d), err);
+    g->labels = memory_try_new(samples, sizeof *g->labels, err);
+    g->ids = memory_try_new(samples, sizeof *g->ids, err);
+    return g->images && g->labels && g->ids ? STATUS_OK : STATUS_FAILED;
+}
+
+static void gather_release(gather *g) {
+    free(g->images);
+    free(g->labels);
+    free(g->ids);
+}
+
+static status describe_shard(tensor_file *f, const dataset *d, int shards, int shard,
+                             uint64_t shard_seed, error *err) {
+    static const char *const keys[] = {"dataset", "split", "classes", "mean", "std"};
+    char text[24];
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        TRY(tensor_file_add_metadata(f, keys[i], tensor_file_metadata(&d->files[0], keys[i]), err));
+    snprintf(text, sizeof text, "%d", shards);
+    TRY(tensor_file_add_metadata(f, "shards", text, err));
+    snprintf(text, sizeof text, "%d", shard);
+    TRY(tensor_file_add_metadata(f, "shard", text, err));
+    snprintf(text, sizeof text, "%" PRIu64, shard_seed);
+    TRY(tensor_file_add_metadata(f, "shard_seed", text, err));
+    TRY(tensor_file_add_metadata(f, "source", d->source, err));
+out:
+    return rc;
+}
+
+static status write_shard(const dataset *d, const partition *p, int v, uint64_t shard_seed,
+                          gather *g, const char *path, manifest *m, error *err) {
+    size_t stride = dataset_sample_bytes(d);
+    uint32_t size = p->size[v];
+    for (uint32_t k = 0; k < size; k++) {
+        uint32_t i = p->sample[v][k];
+        memcpy(g->images + k * stride, d->pixels[i], stride);
+        g->labels[k] = d->labels[i];
+        g->ids[k] = d->ids[i];
+    }
+    tensor_file f = {0};
+    status rc;
+    TRY(dataset_add_tensors(&f, size, d->channels, d->height, d->width, d->classes, g->images,
+                            g->labels, g->ids, err));
+    TRY(describe_shard(&f, d, p->shards, v, shard_seed, err));
+    TRY(tensor_file_write(path, &f, err));
+    const manifest_file written = {
+        .path = path, .bytes = f.file_bytes, .sha256 = f.sha256, .content = f.content};
+    manifest_add_output(m, &written);
+out:
+    tensor_file_release(&f);
+    return rc;
+}
+
+// Removes the shards in `folder` of every partition but one into `keep` files (0: removes all).
+// Failure is harmless: a reader of the folder refuses a mixture.
+static void remove_others(const char *folder, int keep) {
+    DIR *dir = opendir(folder);
+    if (!dir) return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        int shard, shards;
+        if (shard_files_parse_name(entry->d_name, &shard, &shards) && shards != keep)
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    closedir(dir);
+}
+
+status shard_write(const dataset *d, int shards, uint64_t shard_seed, const char *folder,
+                   const logger *log, manifest *m, error *err) {
+    partition parts = {0};
+    gather g = {0};
+    progress shown;
+    char name[SHARD_NAME_BYTES], *path = NULL;
+    status rc;
+    progress_begin(&shown, log, "writing", "shards");
+    TRY(partition_init(&parts, d, NULL, shards, shard_seed, err));
+    TRY(gather_init(&g, d, parts.size[0], err));
+    for (int v = 0; v < shards; v++) {
+        shard_files_name(v, shards, name);
+        free(path);
+        path = memory_format("%s/%s", folder, name);
+        rc = path ? write_shard(d, &parts, v, shard_seed, &g, path, m, err) : STATUS_FAILED;
+        if (rc != STATUS_OK) {
+            remove_others(folder, 0);
+            goto out;
+        }
+        progress_show(&shown, (uint64_t)v + 1, (uint64_t)shards);
+    }
+    remove_others(folder, shards);
+out:
+    progress_end(&shown);
+    free(path);
+    gather_release(&g);
+    partition_release(&parts);
+    return rc;
+}
+
+// ---- The tool ----
 
 typedef struct arguments {
     int64_t shards, seed;
@@ -56,7 +169,7 @@ static status write_folder(const arguments *a, const dataset *d, const logger *l
     char *path = memory_format("%s/manifest.yaml", a->out);
     status rc;
     TRY(manifest_remove_old(m, a->out, err));
-    TRY(shard_files_write(d, (int)a->shards, (uint64_t)a->seed, a->out, log, m, err));
+    TRY(shard_write(d, (int)a->shards, (uint64_t)a->seed, a->out, log, m, err));
     TRY(manifest_write(m, path, err));
 out:
     free(path);

@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "base/spelling.h"
-#include "experiment/lookup.h"
 
 // Generous limits for folders of experiments.
 enum { MAX_DEPTH = 8, MAX_LINES = 10000, LINE_BYTES = 1024, NAME_SHOWN = 60, LIST_BYTES = 1400 };
@@ -305,28 +304,5 @@ status catalog_read_places(catalog *c, error *err) {
         free(folder);
     }
     if (rc != STATUS_OK) catalog_release(c);
-    return rc;
-}
-
-static bool is_file(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
-}
-
-status catalog_find_file(const char *word, char **path, error *err) {
-    const catalog_entry *entry;
-    catalog known = {0};
-    status rc = STATUS_OK;
-    *path = NULL;
-    if (!lookup_is_path(word) && !is_file(word)) {
-        TRY(catalog_read_places(&known, err));
-        if (!catalog_look_up(&known, word)) lookup_with_data(word, path);
-        if (*path) goto out;
-        TRY(catalog_find(&known, word, &entry, err));
-        word = entry->path;
-    }
-    *path = memory_string(word);
-out:
-    catalog_release(&known);
     return rc;
 }

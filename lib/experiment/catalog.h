@@ -57,10 +57,6 @@ const catalog_entry *catalog_look_up(const catalog *c, const char *name);
 status catalog_find(const catalog *c, const char *name, const catalog_entry **found,
                     error *err) MUST_CHECK;
 
-// Finds the file that a word on a command line stands for: a path, a file that exists, or the name
-// of an experiment in one of the places above or next to its data (lookup.h). free() *path.
-status catalog_find_file(const char *word, char **path, error *err) MUST_CHECK;
-
 // Both return false for models, claims and other files.
 bool catalog_is_experiment(const catalog_entry *entry);
 bool catalog_is_study(const catalog_entry *entry);

@@ -193,7 +193,7 @@ static const yaml_node *node_at_fault(const yaml_node *root, const char *const *
     const yaml_node *first = NULL;
     for (size_t i = 0; i < count; i++) {
         const yaml_node *node = yaml_get(root, paths[i]);
-        if (experiment_is_set(node)) return node;
+        if (field_is_set(node)) return node;
         if (node && (!first || (!is_in_file(first, root) && is_in_file(node, root)))) first = node;
     }
     return first ? first : root;

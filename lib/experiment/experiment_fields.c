@@ -8,13 +8,8 @@
 #include "base/hint.h"
 #include "compute/backend.h"
 #include "data/mixup.h"
-#include "experiment/field_readers.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-bool experiment_is_set(const yaml_node *node) {
-    return node && node->origin == ERROR_IN_ASSIGNMENT;
-}
 
 // ---- The table ----
 

@@ -4,7 +4,7 @@
 #ifndef LOCKSTEP_EXPERIMENT_EXPERIMENT_FIELDS_H
 #define LOCKSTEP_EXPERIMENT_EXPERIMENT_FIELDS_H
 
-#include "experiment/experiment.h"
+#include "experiment/field_readers.h"
 
 typedef enum field_type {
     FIELD_CHOICE,  // an enum: which of `words`
@@ -15,14 +15,6 @@ typedef enum field_type {
     FIELD_FLAG,    // bool; a hyperparameter: double, 0 or 1
     FIELD_CUSTOM,  // handled by `read`
 } field_type;
-
-// Context of the readers.
-typedef struct experiment_reading {
-    experiment *e;
-    const char *path;      // of the experiment file; models are searched from its folder upward
-    const yaml_node *root; // the file with all --set assignments applied
-    error *err;
-} experiment_reading;
 
 enum { FIELD_NO_PLACE = -1 };
 
@@ -59,9 +51,6 @@ bool experiment_is_section(const char *key);
 // Returns a section's default kind ("constant" for a schedule), or NULL if it has no kind or must
 // name one.
 const char *experiment_default_kind(const char *section);
-
-// Does the node come from a --set assignment, not from a file?
-bool experiment_is_set(const yaml_node *node);
 
 // Reads one field into r->e and into r->e->resolved.
 status experiment_read_field(experiment_reading *r, const field *f);

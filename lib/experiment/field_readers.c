@@ -12,6 +12,10 @@
 #include "data/pixel_statistics.h"
 #include "experiment/lookup.h"
 
+bool field_is_set(const yaml_node *node) {
+    return node && node->origin == ERROR_IN_ASSIGNMENT;
+}
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 // ---- Lists of numbers ----
@@ -196,7 +200,7 @@ status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node 
 // A name or a path is relative to the file that contains it, which may be the base; a path in --set
 // is relative to the current folder.
 static status find_model(const experiment_reading *r, const yaml_node *node, char **path) {
-    bool set = experiment_is_set(node);
+    bool set = field_is_set(node);
     const char *from = set ? r->path : node->file;
     if (set && lookup_is_path(node->text)) from = "";
     return lookup_file(from, "models", node->text, path, r->err);
@@ -204,7 +208,7 @@ static status find_model(const experiment_reading *r, const yaml_node *node, cha
 
 // A name without a file is probably misspelt.
 static status check_model(const experiment_reading *r, const yaml_node *node) {
-    const char *from = experiment_is_set(node) ? r->path : node->file;
+    const char *from = field_is_set(node) ? r->path : node->file;
     char *near = NULL;
     if (lookup_is_path(node->text) || access(r->e->model_path, F_OK) == 0) return STATUS_OK;
     status rc = lookup_nearest(from, "models", node->text, &near, r->err);

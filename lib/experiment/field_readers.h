@@ -4,7 +4,15 @@
 #ifndef LOCKSTEP_EXPERIMENT_FIELD_READERS_H
 #define LOCKSTEP_EXPERIMENT_FIELD_READERS_H
 
-#include "experiment/experiment_fields.h"
+#include "experiment/experiment.h"
+
+// Context of the readers.
+typedef struct experiment_reading {
+    experiment *e;
+    const char *path;      // of the experiment file; models are searched from its folder upward
+    const yaml_node *root; // the file with all --set assignments applied
+    error *err;
+} experiment_reading;
 
 status field_read_name(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_dataset(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
@@ -24,6 +32,9 @@ status field_read_published(experiment_reading *r, const yaml_node *node, yaml_n
 // Limits of every experiment. A manifest takes up to about 350 bytes per epoch and is at most
 // YAML_MAX_BYTES long, so a training of more epochs could not finish.
 enum { MAX_BATCH = 1 << 20, MAX_EPOCHS = 2500 };
+
+// Does the node come from a --set assignment, not from a file?
+bool field_is_set(const yaml_node *node);
 
 status field_need_list(const yaml_node *node, const char *key, error *err);
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -182,6 +183,31 @@ status lookup_file(const char *from, const char *folder, const char *word, char 
 
 status lookup_run(const char *from, const char *folder, const char *word, char **path, error *err) {
     return find(from, folder, word, true, path, err);
+}
+
+// ---- On a command line ----
+
+static bool is_file(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+status lookup_word(const char *word, char **path, error *err) {
+    const catalog_entry *entry;
+    catalog known = {0};
+    status rc = STATUS_OK;
+    *path = NULL;
+    if (!lookup_is_path(word) && !is_file(word)) {
+        TRY(catalog_read_places(&known, err));
+        if (!catalog_look_up(&known, word)) lookup_with_data(word, path);
+        if (*path) goto out;
+        TRY(catalog_find(&known, word, &entry, err));
+        word = entry->path;
+    }
+    *path = memory_string(word);
+out:
+    catalog_release(&known);
+    return rc;
 }
 
 // ---- Suggestions ----

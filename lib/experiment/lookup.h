@@ -37,6 +37,10 @@ status lookup_nearest(const char *from, const char *folder, const char *word, ch
 status lookup_run(const char *from, const char *folder, const char *word, char **path,
                   error *err) MUST_CHECK;
 
+// Finds the file that a word on a command line stands for: a path, a file that exists, or the name
+// of an experiment in one of the places of catalog.h or next to its data. free() *path.
+status lookup_word(const char *word, char **path, error *err) MUST_CHECK;
+
 // The name of the data set in a folder of import-images, which may differ from the folder's. NULL
 // if there is no manifest to tell. free() it.
 char *lookup_dataset_in(const char *folder);

@@ -11,7 +11,6 @@
 #include "base/random.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
-#include "data/tensor/tensor_file.h"
 #include "submission/replay_compare.h"
 
 static const char TRAIN_TOOL[] = "train-", STATES[] = "states/", LAST_STATE[] = "state.st.zst",
@@ -189,6 +188,15 @@ double replay_probability(size_t count, size_t chosen, size_t forged) {
 }
 
 // ---- Checks without training ----
+
+status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) {
+    status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
+    if (rc != STATUS_OK) return rc;
+    const char *content = manifest_output_content(r->manifest, path + strlen(r->folder) + 1);
+    if (strcmp(content, f->content) == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot replay: '%s': its content is not the one in the manifest", path);
+}
 
 static status check_steps(const replay *r, const replay_part *part, const tensor_file *steps,
                           error *err) {

@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
+#include "data/tensor/tensor_file.h"
 
 typedef struct replay_part {
     uint64_t first, end; // steps [first, end) of the run, from 0
@@ -66,6 +67,9 @@ enum { REPLAY_TEXT_BYTES = 448 };
 status replay_open(replay *r, const char *folder, const char *data, const char *init,
                    error *err) MUST_CHECK;
 void replay_release(replay *r);
+
+// Reads an output of the run. STATUS_INPUT if its content is not the one that the manifest records.
+status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) MUST_CHECK;
 
 // Compares what needs no training: the files with the hashes in the manifest, and the steps in each
 // state with steps.st.zst. STATUS_INPUT, naming the file and the step, at the first contradiction.

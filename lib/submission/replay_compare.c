@@ -5,17 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/manifest.h"
-
-status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) {
-    status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
-    if (rc != STATUS_OK) return rc;
-    const char *content = manifest_output_content(r->manifest, path + strlen(r->folder) + 1);
-    if (strcmp(content, f->content) == 0) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot replay: '%s': its content is not the one in the manifest", path);
-}
-
 static status find_series(const tensor_file *f, const char *path, const char *prefix,
                           const char *name, tensor_type type, const tensor **found, error *err) {
     const int64_t any[1] = {-1};

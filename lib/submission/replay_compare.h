@@ -5,10 +5,6 @@
 #define LOCKSTEP_SUBMISSION_REPLAY_COMPARE_H
 
 #include "data/tensor/tensor_file.h"
-#include "submission/replay.h"
-
-// Reads an output of the run. STATUS_INPUT if its content is not the one that the manifest records.
-status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) MUST_CHECK;
 
 // Compares loss and digest of the steps [first, end); the names of the series in the files begin
 // with these prefixes. Sets *differs to the first step, from 1, that differs or that one of them

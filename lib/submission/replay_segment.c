@@ -12,6 +12,7 @@
 #include "pipeline/child.h"
 #include "pipeline/files.h"
 #include "pipeline/stage.h"
+#include "submission/replay.h"
 #include "submission/replay_compare.h"
 
 static char *in_folder(const char *folder, const char *name) {

@@ -3,20 +3,9 @@
 #ifndef LOCKSTEP_SUBMISSION_VERIFY_INTERNAL_H
 #define LOCKSTEP_SUBMISSION_VERIFY_INTERNAL_H
 
+#include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
-#include "submission/verify.h"
-
-// Adds a check. The text is cleaned (printable.h).
-void verification_add(verification *v, check_subject s, check_outcome o, const char *format, ...)
-    PRINTF_LIKE(4, 5);
-// Adds the check that ended with `rc`: an input that was refused contradicts the submission, and a
-// failure at run time shows nothing. Returns STATUS_STOPPED itself, and STATUS_OK without a check.
-// `name` begins the text.
-status verification_add_failure(verification *v, check_subject s, status rc, const char *name,
-                                const error *why, error *err) MUST_CHECK;
-
-// Adds the accuracy of a run, as recorded or as its model gives it (`again`).
-void verification_add_accuracy(verification *v, double accuracy, bool again);
+#include "submission/verification.h"
 
 // `folder` is that of the unpacked submission.
 

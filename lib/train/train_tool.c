@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "base/signals.h"
 #include "dist/launch_join.h"
-#include "experiment/catalog.h"
+#include "experiment/lookup.h"
 #include "train/kept_states.h"
 #include "train/print_plan.h"
 #include "train/train_manifest.h"
@@ -300,7 +300,7 @@ static status read_turns(const train_tool *t, train_settings *s, turn_taker *tur
 static status read_experiment(train_tool *t, char **file, experiment *e, error *err) {
     status rc;
     TRY(need(t->experiment, "experiment", err));
-    TRY(catalog_find_file(t->experiment, file, err));
+    TRY(lookup_word(t->experiment, file, err));
     t->experiment = *file;
     TRY(experiment_read(e, t->experiment, t->set.items, t->set.count, err));
 out:

@@ -17,6 +17,7 @@
 #include "data/labels.h"
 #include "data/partition.h"
 #include "data/shard_files.h"
+#include "data/shard_tool.h"
 
 enum { SAMPLES = 10, CHANNELS = 2, HEIGHT = 3, WIDTH = 1, BYTES = CHANNELS * HEIGHT * WIDTH };
 
@@ -72,7 +73,7 @@ static void write_shards(const fixture *x, int shards, uint64_t seed) {
     char *argv[] = {"test"};
     assert_int_equal(dataset_read(x->file, &d, NULL), STATUS_OK);
     assert_int_equal(manifest_begin(&m, "test", 1, 1, argv, NULL), STATUS_OK);
-    assert_int_equal(shard_files_write(&d, shards, seed, x->folder, NULL, &m, NULL), STATUS_OK);
+    assert_int_equal(shard_write(&d, shards, seed, x->folder, NULL, &m, NULL), STATUS_OK);
     manifest_release(&m);
     dataset_release(&d);
 }

@@ -49,7 +49,7 @@ static void check_pin(const char *pin) {
 static void check_members(const dataset_entry *d) {
     assert_in_range(d->member_count, 1, MEMBERS_MAX);
     for (size_t i = 0; i < d->member_count; i++) {
-        const struct member *m = &d->members[i];
+        const dataset_member *m = &d->members[i];
         assert_true(m->bytes > 0);
         assert_true(m->sha256 || m->packed_sha256);
         if (m->sha256) check_pin(m->sha256);

@@ -9,13 +9,13 @@ enum { PIXEL_BYTES = 3 * 32 * 32, LABELS_MAX = 2 };
 
 // ---- The "python version": pickled dictionaries, as torchvision stores them ----
 
-static status refuse(const member *m, const char *key, const char *why, error *err) {
+static status refuse(const dataset_member *m, const char *key, const char *why, error *err) {
     return error_set(err, STATUS_INPUT, "cannot use member '%s': its '%s' %s", m->alias, key, why);
 }
 
 // Checks for a list of integers, or an array, of `count` labels.
-static status check_labels(const member *m, const pickle_value *v, const char *key, size_t count,
-                           error *err) {
+static status check_labels(const dataset_member *m, const pickle_value *v, const char *key,
+                           size_t count, error *err) {
     if (!v) return refuse(m, key, "is missing", err);
     const bool array = v->kind == PICKLE_ARRAY && v->rank == 1;
     if (!array && v->kind != PICKLE_LIST) return refuse(m, key, "is not a list", err);
@@ -32,8 +32,8 @@ static uint8_t label_at(const pickle_value *v, size_t i) {
     return v->kind == PICKLE_ARRAY ? v->bytes[i] : (uint8_t)v->items[i]->integer;
 }
 
-static status hand_on(const member *m, const pickle_value *root, member_part *part, void *context,
-                      error *err) {
+static status hand_on(const dataset_member *m, const pickle_value *root, member_part *part,
+                      void *context, error *err) {
     static const char *const keys[][LABELS_MAX] = {{"labels"}, {"coarse_labels", "fine_labels"}};
     const pickle_value *data = pickle_find(root, "data"), *labels[LABELS_MAX];
     if (!data || data->kind != PICKLE_ARRAY || data->rank != 2 || data->shape[1] != PIXEL_BYTES ||
@@ -62,8 +62,8 @@ out:
 // A member_conversion: passes on the records of the binary version, one after another. The size of
 // `m` decides how many label bytes they have: one, `labels`, or two, `coarse_labels` and
 // `fine_labels`.
-static status convert_python(const member *m, const uint8_t *file, size_t bytes, member_part *part,
-                             void *context, error *err) {
+static status convert_python(const dataset_member *m, const uint8_t *file, size_t bytes,
+                             member_part *part, void *context, error *err) {
     pickle p;
     status rc = pickle_parse(file, bytes, m->alias, &p, err);
     if (rc == STATUS_OK) rc = hand_on(m, p.root, part, context, err);

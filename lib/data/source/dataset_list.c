@@ -9,8 +9,8 @@
     .class_names = LIST(const char *const, __VA_ARGS__),                                           \
     .classes = sizeof LIST(const char *const, __VA_ARGS__) / sizeof(char *)
 #define MEMBERS(...)                                                                               \
-    .members = LIST(const struct member, __VA_ARGS__),                                                    \
-    .member_count = sizeof LIST(const struct member, __VA_ARGS__) / sizeof(struct member)
+    .members = LIST(const dataset_member, __VA_ARGS__),                                                    \
+    .member_count = sizeof LIST(const dataset_member, __VA_ARGS__) / sizeof(dataset_member)
 #define DATASET(reader, ...) {__VA_ARGS__},
 // clang-format on
 

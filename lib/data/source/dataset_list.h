@@ -18,14 +18,14 @@
 enum { MEMBERS_MAX = 8, MEMBER_FOLDERS = 2 };
 
 // A published file of a data set.
-struct member {
+typedef struct dataset_member {
     const char *name;
     const char *alias; // its name in another form, which the reader converts; NULL: none
     uint64_t bytes;
     const char *sha256;        // NULL: unknown; then packed_sha256 should be set
     const char *packed_sha256; // of NAME.gz as published; checked if that file is read
     bool optional;
-};
+} dataset_member;
 
 typedef struct dataset_entry {
     const char *name; // in --dataset, in experiments and in manifests: "cifar10"
@@ -36,7 +36,7 @@ typedef struct dataset_entry {
     uint32_t samples[2]; // for training, for testing: RAW_TRAIN, RAW_TEST
     int classes;
     const char *const *class_names;
-    const struct member *members;
+    const dataset_member *members;
     size_t member_count;
     // Published at: the URL of one archive, or, with a suffix (".gz"), the base of NAME + suffix of
     // each member. The members at any such address, or in a folder, are found by name (members.h).

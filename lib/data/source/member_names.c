@@ -26,7 +26,7 @@ static bool same_name(const char *name, size_t length, const char *published) {
     return i == length && !published[i];
 }
 
-static bool has_form(const member *m, member_form form, const char *name) {
+static bool has_form(const dataset_member *m, member_form form, const char *name) {
     static const char packed[] = ".gz";
     const size_t length = strlen(name), end = sizeof packed - 1;
     if (form == MEMBER_OTHER_FORM) return m->alias && same_name(name, length, m->alias);
@@ -51,7 +51,7 @@ static bool is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static status find_form(const member *m, member_form form, const char *folder, bool inner,
+static status find_form(const dataset_member *m, member_form form, const char *folder, bool inner,
                         char **path, error *err) {
     status rc = STATUS_OK;
     *path = NULL;
@@ -79,7 +79,7 @@ static status find_form(const member *m, member_form form, const char *folder, b
     return rc;
 }
 
-status member_find_file(const member *m, member_form form, const char *folder, char **path,
+status member_find_file(const dataset_member *m, member_form form, const char *folder, char **path,
                         error *err) {
     return find_form(m, form, folder, false, path, err);
 }

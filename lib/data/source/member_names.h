@@ -3,7 +3,8 @@
 #ifndef LOCKSTEP_DATA_SOURCE_MEMBER_NAMES_H
 #define LOCKSTEP_DATA_SOURCE_MEMBER_NAMES_H
 
-#include "data/source/members.h"
+#include "base/error.h"
+#include "data/source/dataset_list.h"
 
 // The forms of a member: NAME, NAME.gz, and its alias.
 typedef enum member_form {
@@ -18,7 +19,7 @@ int member_find(const dataset_entry *d, const char *path, member_form *form);
 
 // Finds the file of a member in a folder, or in a folder of its name in there. Of several the least
 // path counts, whatever the order of the folder. *path is NULL if there is none; free() it.
-status member_find_file(const member *m, member_form form, const char *folder, char **path,
+status member_find_file(const dataset_member *m, member_form form, const char *folder, char **path,
                         error *err) MUST_CHECK;
 
 #endif

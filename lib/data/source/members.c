@@ -57,7 +57,7 @@ static status stream_read(const stream *s, uint8_t *data, size_t room, size_t *g
 // ---- One member ----
 
 static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
-    const member *m = &r->set->members[which];
+    const dataset_member *m = &r->set->members[which];
     uint64_t offset = 0;
     for (size_t got;; offset += got) {
         status rc = stream_read(s, r->chunk, CHUNK_BYTES, &got, err);
@@ -85,7 +85,7 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
 static status check_hash(const reading *r, size_t which, const char *name, bool packed,
                          const char *got, error *err) {
     const dataset_entry *alike = r->alike;
-    const member *m = &r->set->members[which];
+    const dataset_member *m = &r->set->members[which];
     const char *expected = packed ? m->packed_sha256 : m->sha256, *theirs = NULL;
     if (alike && which < alike->member_count)
         theirs = packed ? alike->members[which].packed_sha256 : alike->members[which].sha256;
@@ -110,7 +110,7 @@ typedef struct conversion {
 // A member_part.
 static status take_part(void *context, const uint8_t *data, size_t bytes, error *err) {
     conversion *c = context;
-    const member *m = &c->r->set->members[c->which];
+    const dataset_member *m = &c->r->set->members[c->which];
     if (bytes > m->bytes - c->offset)
         return error_set(err, STATUS_INPUT,
                          "cannot use '%s': member '%s' has more than the expected %" PRIu64
@@ -123,7 +123,7 @@ static status take_part(void *context, const uint8_t *data, size_t bytes, error 
 }
 
 // Reads all of a stream. Text in a pickle may take two bytes for one.
-static status read_whole(const reading *r, const member *m, const stream *s, uint8_t **file,
+static status read_whole(const reading *r, const dataset_member *m, const stream *s, uint8_t **file,
                          size_t *bytes, error *err) {
     const uint64_t most = 2 * m->bytes + (UINT64_C(16) << 20);
     size_t capacity = 0, got = 0;
@@ -143,7 +143,7 @@ out:
 }
 
 static status convert(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
-    const member *m = &r->set->members[which];
+    const dataset_member *m = &r->set->members[which];
     conversion c = {r, which, 0, hash};
     uint8_t *file = NULL;
     size_t bytes;
@@ -164,7 +164,7 @@ out:
     return rc;
 }
 
-static void warn_if_unpinned(const reading *r, const member *m, const char *path) {
+static void warn_if_unpinned(const reading *r, const dataset_member *m, const char *path) {
     if (!m->sha256)
         log_warn(r->log,
                  "'%s': only its size and structure are checked; the published '%s.gz' would be "
@@ -174,7 +174,7 @@ static void warn_if_unpinned(const reading *r, const member *m, const char *path
 
 // A member that occurs twice, as in some archives, must be the same both times.
 static status read_member(reading *r, size_t which, bool alias, const stream *s, error *err) {
-    const member *m = &r->set->members[which];
+    const dataset_member *m = &r->set->members[which];
     char content[SHA256_TEXT_BYTES];
     sha256 *hash = sha256_new();
     // Not earlier: a download has its own progress line.
@@ -297,7 +297,7 @@ static status name_foreign(int fd, const char *path, error *err) {
 // ---- From single files ----
 
 static status read_form(reading *r, size_t which, member_form form, const char *path, error *err) {
-    const member *m = &r->set->members[which];
+    const dataset_member *m = &r->set->members[which];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
     const stream s = {.fd = fd, .path = path};
@@ -314,7 +314,7 @@ static status read_in_folder(reading *r, size_t which, const char *folder, error
     static const member_form orders[2][MEMBER_FORMS] = {
         {MEMBER_PLAIN, MEMBER_PACKED, MEMBER_OTHER_FORM},
         {MEMBER_PACKED, MEMBER_PLAIN, MEMBER_OTHER_FORM}};
-    const member *m = &r->set->members[which];
+    const dataset_member *m = &r->set->members[which];
     const member_form *order = orders[!m->sha256 && m->packed_sha256];
     status rc = STATUS_OK;
     for (int i = 0; i < MEMBER_FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {

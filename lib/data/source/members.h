@@ -19,13 +19,11 @@
 #include "data/manifest.h"
 #include "data/source/dataset_list.h"
 
-typedef struct member member;
-
 // Receives the next bytes of a member that is being converted.
 typedef status member_part(void *context, const uint8_t *data, size_t bytes, error *err);
 // Converts `file`, a whole member in another form, and passes its bytes to `part` in order. The
 // result is then checked against size and pins.
-typedef status member_conversion(const member *m, const uint8_t *file, size_t bytes,
+typedef status member_conversion(const dataset_member *m, const uint8_t *file, size_t bytes,
                                  member_part *part, void *context, error *err);
 
 // Receives the next bytes of member `which`, in order from offset 0, and never more than its size.

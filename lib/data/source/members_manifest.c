@@ -11,7 +11,7 @@ void members_describe_pins(const dataset_entry *d, manifest *m) {
     yaml_node *parameters = manifest_parameters(m);
     yaml_node *pins = yaml_new(YAML_MAPPING);
     for (size_t i = 0; i < d->member_count; i++) {
-        const member *one = &d->members[i];
+        const dataset_member *one = &d->members[i];
         char name[300];
         snprintf(name, sizeof name, "%s%s", one->name, one->sha256 ? "" : ".gz");
         const char *pin = one->sha256 ? one->sha256 : one->packed_sha256;

@@ -18,7 +18,7 @@ static status take(void *context, size_t which, uint64_t offset, const uint8_t *
 
 // The images and labels of a split stay in their files' buffers, after the headers.
 static status parse_split(const dataset_entry *d, int split, raw_split *s, error *err) {
-    const member *files = &d->members[2 * split];
+    const dataset_member *files = &d->members[2 * split];
     idx images, labels;
     status rc;
     TRY(idx_parse(s->owned[0], files[0].bytes, files[0].name, 3, &images, err));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// pickle_internal.h - the stack machine of pickle.c, and its calls (pickle_numpy.c).
+// pickle_internal.h - the stack machine (pickle_machine.c), and its calls (pickle_numpy.c).
 #ifndef LOCKSTEP_DATA_SOURCE_PICKLE_INTERNAL_H
 #define LOCKSTEP_DATA_SOURCE_PICKLE_INTERNAL_H
 
 #include "data/source/pickle.h"
+
+enum { PICKLE_MAX_VALUES = 1 << 20 }; // CIFAR-100 has some 200,000
 
 typedef struct pickle_machine {
     pickle *result;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "data/tensor/tensor_file.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "data/tensor/tensor_file_internal.h"
-#include "data/tensor/tensor_text.h"
 
 static const struct {
     const char *name;
@@ -93,6 +94,29 @@ const char *tensor_file_metadata(const tensor_file *f, const char *key) {
     for (size_t i = 0; i < f->metadata_count; i++)
         if (strcmp(f->metadata[i].key, key) == 0) return f->metadata[i].value;
     return NULL;
+}
+
+// Writes "[1,2,3]"; negative sizes as "?".
+static void list_text(char *text, size_t room, int rank, const int64_t *values) {
+    size_t used = (size_t)snprintf(text, room, "[");
+    for (int i = 0; i < rank; i++) {
+        char value[24] = "?";
+        if (values[i] >= 0) snprintf(value, sizeof value, "%" PRId64, values[i]);
+        used += (size_t)snprintf(text + used, room - used, "%s%s", i ? "," : "", value);
+    }
+    snprintf(text + used, room - used, "]");
+}
+
+void tensor_shape_text(char text[TENSOR_SHAPE_TEXT_BYTES], tensor_type type, int rank,
+                       const int64_t *shape) {
+    int used = snprintf(text, TENSOR_SHAPE_TEXT_BYTES, "%s ", tensor_type_name(type));
+    list_text(text + used, TENSOR_SHAPE_TEXT_BYTES - (size_t)used, rank, shape);
+}
+
+void tensor_place_text(char text[TENSOR_SHAPE_TEXT_BYTES], const tensor *t, int64_t index) {
+    int64_t place[TENSOR_MAX_RANK];
+    for (int i = t->rank; i-- > 0; index /= t->shape[i]) place[i] = index % t->shape[i];
+    list_text(text, TENSOR_SHAPE_TEXT_BYTES, t->rank, place);
 }
 
 status tensor_file_require(const tensor_file *f, const char *path, const char *name,

@@ -101,4 +101,12 @@ const char *tensor_type_name(tensor_type type); // "F32"
 bool tensor_type_parse(const char *name, tensor_type *type);
 int64_t tensor_elements(const tensor *t);
 
+enum { TENSOR_SHAPE_TEXT_BYTES = 200 };
+// Writes the shape as "F32 [6,3,5,5]"; sizes below 0 as "?".
+void tensor_shape_text(char text[TENSOR_SHAPE_TEXT_BYTES], tensor_type type, int rank,
+                       const int64_t *shape);
+
+// Writes the position of element `index` (into the whole tensor, row-major): "[0,2,1]".
+void tensor_place_text(char text[TENSOR_SHAPE_TEXT_BYTES], const tensor *t, int64_t index);
+
 #endif

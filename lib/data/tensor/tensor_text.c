@@ -12,29 +12,6 @@
 #include "base/json.h"
 #include "data/tensor/tensor_half.h"
 
-// Writes "[1,2,3]"; negative sizes as "?".
-static void list_text(char *text, size_t room, int rank, const int64_t *values) {
-    size_t used = (size_t)snprintf(text, room, "[");
-    for (int i = 0; i < rank; i++) {
-        char value[24] = "?";
-        if (values[i] >= 0) snprintf(value, sizeof value, "%" PRId64, values[i]);
-        used += (size_t)snprintf(text + used, room - used, "%s%s", i ? "," : "", value);
-    }
-    snprintf(text + used, room - used, "]");
-}
-
-void tensor_shape_text(char text[TENSOR_SHAPE_TEXT_BYTES], tensor_type type, int rank,
-                       const int64_t *shape) {
-    int used = snprintf(text, TENSOR_SHAPE_TEXT_BYTES, "%s ", tensor_type_name(type));
-    list_text(text + used, TENSOR_SHAPE_TEXT_BYTES - (size_t)used, rank, shape);
-}
-
-void tensor_place_text(char text[TENSOR_SHAPE_TEXT_BYTES], const tensor *t, int64_t index) {
-    int64_t place[TENSOR_MAX_RANK];
-    for (int i = t->rank; i-- > 0; index /= t->shape[i]) place[i] = index % t->shape[i];
-    list_text(text, TENSOR_SHAPE_TEXT_BYTES, t->rank, place);
-}
-
 int tensor_element_text(char text[TENSOR_ELEMENT_TEXT_BYTES], const tensor *t, int64_t index) {
     const size_t room = TENSOR_ELEMENT_TEXT_BYTES;
     switch (t->type) {
@@ -136,9 +113,9 @@ static status write_tensor(output *out, const tensor *t, error *err) {
     char shape[TENSOR_SHAPE_TEXT_BYTES];
     status rc = write_key(out, t->name, err);
     if (rc != STATUS_OK) return rc;
-    list_text(shape, sizeof shape, t->rank, t->shape);
+    tensor_shape_text(shape, t->type, t->rank, t->shape);
     return output_format(out, err, "{dtype: %s, shape: %s, bytes: %zu}\n",
-                         tensor_type_name(t->type), shape, t->bytes);
+                         tensor_type_name(t->type), strchr(shape, '['), t->bytes);
 }
 
 status tensor_describe(const tensor_file *f, const char *path, output *out, error *err) {

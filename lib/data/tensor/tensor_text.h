@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tensor_text.h - tensors as text: shapes, positions and elements, for messages and listings.
+// tensor_text.h - tensors as text: elements and listings.
 #ifndef LOCKSTEP_DATA_TENSOR_TENSOR_TEXT_H
 #define LOCKSTEP_DATA_TENSOR_TENSOR_TEXT_H
 
@@ -8,14 +8,7 @@
 #include "base/yaml_tree.h"
 #include "data/tensor/tensor_file.h"
 
-enum { TENSOR_SHAPE_TEXT_BYTES = 200, TENSOR_ELEMENT_TEXT_BYTES = 40 };
-
-// Writes the shape as "F32 [6,3,5,5]"; sizes below 0 as "?".
-void tensor_shape_text(char text[TENSOR_SHAPE_TEXT_BYTES], tensor_type type, int rank,
-                       const int64_t *shape);
-
-// Writes the position of element `index` (into the whole tensor, row-major): "[0,2,1]".
-void tensor_place_text(char text[TENSOR_SHAPE_TEXT_BYTES], const tensor *t, int64_t index);
+enum { TENSOR_ELEMENT_TEXT_BYTES = 40 };
 
 // Writes the element, with enough digits to read back the same value. Returns the length.
 int tensor_element_text(char text[TENSOR_ELEMENT_TEXT_BYTES], const tensor *t, int64_t index);

@@ -155,7 +155,10 @@ $(OBJ)/bin/%: $(OBJ)/tools/%.o $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -o $@
 $(EXPERIMENTS_LINK): | experiments check-build
 	@mkdir -p $(@D); ln -sfnr experiments $@
-$(BUILD)/share/lockstep/%: share/% FORCE
-	@mkdir -p $(@D); cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; }
-$(BUILD)/bin/%: $(OBJ)/bin/% FORCE
+$(BUILD)/share/lockstep/%: share/% | check-build
+	@mkdir -p $(@D); cp $< $@.new && mv -f $@.new $@
+# One shell finds out which programs are another mode's, instead of one for each program.
+MISPLACED := $(shell for tool in $(TOOLS); do [ $(OBJ)/bin/$$tool -ef $(BUILD)/bin/$$tool ] || echo $(BUILD)/bin/$$tool; done)
+$(MISPLACED): FORCE
+$(BUILD)/bin/%: $(OBJ)/bin/%
 	@$(place)

@@ -24,14 +24,15 @@ typedef struct facts {
     const yaml_node *figures; // in it: in the order of results' figures
 } facts;
 
-// `r` must outlive the facts. STATUS_INPUT if a manifest that only they need cannot be read.
-status facts_make(facts *f, const results *r, const facts_head *head, error *err) MUST_CHECK;
+// `r` must outlive the facts. Without `drawings` there are no charts, as if nothing could be drawn,
+// and no test images are read for them. STATUS_INPUT if a manifest that only they need cannot be
+// read.
+status facts_make(facts *f, const results *r, const facts_head *head, bool drawings,
+                  error *err) MUST_CHECK;
 void facts_release(facts *f);
 // Writes report.json, in which each run is once and no picture is. The facts are then no longer
 // those of a page.
 status facts_write(facts *f, text *json, error *err) MUST_CHECK;
-// For a page without drawings: as if nothing could be drawn.
-void facts_drop_charts(facts *f);
 
 // Returns the figure that KEY means for a mapping with a name: NAME.KEY; of an experiment also that
 // of its only run, or the mean over its repeats. NULL: none. *known: KEY is the name of a metric.

@@ -112,7 +112,7 @@ static status write_template(composition *c, const char *name, text *out, error 
 static status compose(composition *c, text *markdown, text *json, error *err) {
     status rc;
     if (c->o->discussion) TRY(written_read(c->o->discussion, &c->discussion, err));
-    TRY(facts_make(&c->facts, c->r, &c->o->head, err));
+    TRY(facts_make(&c->facts, c->r, &c->o->head, true, err));
     yaml_put(c->facts.root, "discussed", yaml_new_boolean(c->discussion.length > 0));
     TRY(page_templates_open(&c->templates, c->o->head.language, c->o->templates, err));
     TRY(write_template(c, "page", markdown, err));
@@ -255,16 +255,15 @@ out:
     return rc;
 }
 
-// Renders a template for a terminal, which has no discussion.
+// Renders a template for a terminal, which has no discussion, no drawings and so no captions.
 static status write_plain(const results *r, const char *language, const char *name, text *out,
                           error *err) {
     const report_options o = {.head.language = language};
     composition c = {.r = r, .o = &o};
     text page = {0};
     status rc;
-    TRY(facts_make(&c.facts, r, &o.head, err));
+    TRY(facts_make(&c.facts, r, &o.head, false, err));
     TRY(page_templates_open(&c.templates, language, NULL, err));
-    facts_drop_charts(&c.facts); // and so their captions
     TRY(write_template(&c, name, &page, err));
     page_to_text(text_string(&page), out);
 out:

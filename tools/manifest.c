@@ -208,7 +208,7 @@ static status run_fresh(const request *r, error *err) {
     manifest_state state;
     char why[1024];
     status rc =
-        manifest_fresh(r->words[0], r->words + 1, r->count - 1, &state, why, sizeof why, err);
+        manifest_fresh(r->words[0], r->words + 1, r->count - 1, &state, NULL, why, sizeof why, err);
     const bool fresh = rc == STATUS_OK && state == MANIFEST_FRESH;
     if (rc == STATUS_OK && r->json) rc = print_fresh(fresh, why, err);
     if (rc != STATUS_OK || fresh) return rc;

@@ -286,19 +286,19 @@ status yaml_read_text(const char *string, size_t bytes, const char *name, yaml_n
 
 status yaml_read_file(const char *path, yaml_node **root, error *err) {
     *root = NULL;
-    status rc = STATUS_FAILED;
-    char *string = NULL;
+    status rc;
+    text content = {0};
+    char part[1 << 14];
     FILE *file = fopen(path, "rbe");
     if (!file) return error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
-    string = memory_new(YAML_MAX_BYTES + 1, 1);
-    size_t bytes = fread(string, 1, YAML_MAX_BYTES + 1, file);
-    if (ferror(file)) {
+    for (size_t bytes;
+         content.length <= YAML_MAX_BYTES && (bytes = fread(part, 1, sizeof part, file)) > 0;)
+        text_bytes(&content, part, bytes);
+    if (ferror(file))
         rc = error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
-        goto out;
-    }
-    rc = yaml_read_text(string, bytes, path, root, err);
-out:
-    free(string);
+    else
+        rc = yaml_read_text(text_string(&content), content.length, path, root, err);
+    text_release(&content);
     fclose(file);
     return rc;
 }

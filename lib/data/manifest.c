@@ -363,8 +363,9 @@ status manifest_read(const char *path, yaml_node **root, error *err) {
     return rc;
 }
 
-status manifest_try_read(const char *path, yaml_node **root, char *why, size_t why_size,
-                         error *err) {
+// For callers that can do without one: *root is NULL if the file is missing, damaged or no
+// manifest, and `why` (may be NULL) receives the reason. A failure at run time is still a failure.
+static status try_read(const char *path, yaml_node **root, char *why, size_t why_size, error *err) {
     error unreadable;
     *root = NULL;
     if (why) snprintf(why, why_size, "%s", "");
@@ -394,7 +395,7 @@ static status check_kind(const manifest *m, const yaml_node *old, const char *fo
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {
     yaml_node *old = NULL;
     char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = manifest_try_read(path, &old, NULL, 0, err);
+    status rc = try_read(path, &old, NULL, 0, err);
     if (rc == STATUS_OK && old) rc = check_kind(m, old, folder, err);
     yaml_free(old);
     free(path);
@@ -464,12 +465,14 @@ static status check_condition(const yaml_node *root, const char *condition, bool
 }
 
 status manifest_fresh(const char *folder, const char *const *conditions, size_t count,
-                      manifest_state *state, char *why, size_t why_size, error *err) {
+                      manifest_state *state, yaml_node **kept, char *why, size_t why_size,
+                      error *err) {
     *state = MANIFEST_NONE;
     yaml_node *root = NULL;
+    if (kept) *kept = NULL;
     status rc;
     char *path = memory_format("%s/manifest.yaml", folder);
-    TRY(manifest_try_read(path, &root, why, why_size, err));
+    TRY(try_read(path, &root, why, why_size, err));
     if (!root) goto out;
     bool holds = true;
     for (size_t i = 0; i < count && holds; i++)
@@ -477,6 +480,10 @@ status manifest_fresh(const char *folder, const char *const *conditions, size_t 
     *state = !holds                                           ? MANIFEST_OTHER
              : outputs_are_there(root, folder, why, why_size) ? MANIFEST_FRESH
                                                               : MANIFEST_INCOMPLETE;
+    if (kept) {
+        *kept = root;
+        root = NULL;
+    }
 out:
     yaml_free(root);
     free(path);

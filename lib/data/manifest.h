@@ -91,17 +91,14 @@ bool manifest_same_kind(const char *tool, const char *other);
 
 // Reads a manifest and checks its schema. Free with yaml_free.
 status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;
-// The same for callers that can do without one: *root is NULL if the file is missing, damaged or no
-// manifest, and `why` (may be NULL) receives the reason. A failure at run time is still a failure.
-status manifest_try_read(const char *path, yaml_node **root, char *why, size_t why_size,
-                         error *err) MUST_CHECK;
 
 // Returns the content hash that a manifest records for its output `name`: "model.st.zst"; "": none.
 const char *manifest_output_content(const yaml_node *root, const char *name);
 
 // Checks whether the stage in `folder` is done for these conditions. Each is "PATH=VALUE" (a path
 // into the manifest that must have that value). Every output must also exist with its recorded
-// size. *why receives the first reason why not.
+// size. *why receives the first reason why not, and *root (NULL: not wanted) the manifest, which is
+// NULL if there is none; free it with yaml_free.
 typedef enum manifest_state {
     MANIFEST_NONE,       // no manifest, or a damaged one: the stage did not finish
     MANIFEST_OTHER,      // a condition does not hold
@@ -109,6 +106,7 @@ typedef enum manifest_state {
     MANIFEST_FRESH,
 } manifest_state;
 status manifest_fresh(const char *folder, const char *const *conditions, size_t count,
-                      manifest_state *state, char *why, size_t why_size, error *err) MUST_CHECK;
+                      manifest_state *state, yaml_node **root, char *why, size_t why_size,
+                      error *err) MUST_CHECK;
 
 #endif

@@ -121,7 +121,7 @@ bool early_stopping_is_reached(const early_stopping *rule, double accuracy);
 
 // Returns the first key on which two resolved experiments differ in a way that changes the bits (so
 // not name, title, repeats, strategy, world_size, loader_workers, tta, target_accuracy, stages), or
-// NULL. --resume names it when it refuses. The text is in `key`.
+// NULL. The text is in `key`.
 const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]);
 
 // May a run resolved as `now` continue one resolved as `before`, finished or not? It may if their

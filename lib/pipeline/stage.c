@@ -97,15 +97,14 @@ static status look(const stage *s, const char *key, bool *done, char why[WHY_BYT
     char *path = memory_format("%s/manifest.yaml", s->dir);
     char *condition = memory_format("key=%s", key);
     *why = 0;
-    status rc =
-        manifest_fresh(s->dir, (const char *const[]){condition}, 1, &state, why, WHY_BYTES, err);
+    status rc = manifest_fresh(s->dir, (const char *const[]){condition}, 1, &state, &root, why,
+                               WHY_BYTES, err);
     *done = state == MANIFEST_FRESH;
     if (rc == STATUS_OK && !*done) {
         if (access(path, F_OK) != 0)
             *why = 0;
         else if (state == MANIFEST_OTHER) // the key is the only condition
-            rc = manifest_try_read(path, &root, NULL, 0, err);
-        if (root) explain_key(root, s->command, why);
+            explain_key(root, s->command, why);
     }
     yaml_free(root);
     free(condition);

@@ -50,14 +50,12 @@ static status read_stage(const char *folder, const char *name, bool *done, yaml_
                          error *err) {
     manifest_state state = MANIFEST_NONE;
     char why[256], *stage = memory_format("%s/%s", folder, name);
-    char *path = memory_format("%s/%s/manifest.yaml", folder, name);
-    status rc = manifest_fresh(stage, NULL, 0, &state, why, sizeof why, err);
+    status rc = manifest_fresh(stage, NULL, 0, &state, root, why, sizeof why, err);
     *done = state == MANIFEST_FRESH;
-    if (rc == STATUS_OK && *done && root) {
-        rc = manifest_try_read(path, root, NULL, 0, err);
-        *done = *root != NULL;
+    if (root && !*done) {
+        yaml_free(*root);
+        *root = NULL;
     }
-    free(path);
     free(stage);
     return rc;
 }

@@ -113,14 +113,15 @@ static void add_count(reason_list *out, const char *of, int64_t a, int64_t b) {
 
 // ---- May times be compared? ----
 
-const char *like_no_time(const run *r) {
+// The `of` of a reason.
+static const char *no_time_of(const run *r) {
     if (!r->train) return "untrained";
     if (run_has_time(r)) return "no times";
     return r->restarted ? "restarted" : "resumed";
 }
 
 static void add_no_time(reason_list *out, const run *r) {
-    if (!run_has_time(r) || !r->timed) reasons_add(out, like_no_time(r), r->name, NULL);
+    if (!run_has_time(r) || !r->timed) reasons_add(out, no_time_of(r), r->name, NULL);
 }
 
 static bool same_data(const run *a, const run *b) {
@@ -219,7 +220,7 @@ bool like_executed(const run *a, const run *b) {
 }
 
 void like_not_executed(const run *a, const run *b, reason_list *out) {
-    if (!run_has_time(a)) reasons_add(out, like_no_time(a), a->folder, NULL);
+    if (!run_has_time(a)) reasons_add(out, no_time_of(a), a->folder, NULL);
     if (a->apart) reasons_add(out, "another round", NULL, NULL);
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];

@@ -48,7 +48,4 @@ void like_not_executed(const run *a, const run *b, reason_list *out);
 // Adds how the arithmetic of a step differs.
 void like_arithmetic(const run *a, const run *b, reason_list *out);
 
-// Why a run has no times: the `of` of a reason.
-const char *like_no_time(const run *r);
-
 #endif

@@ -223,7 +223,7 @@ static manifest_state state_for(const char *const *conditions, size_t count, con
     manifest_state found;
     char why[512];
     error err = {0};
-    MUST(manifest_fresh(out_folder, conditions, count, &found, why, sizeof why, &err));
+    MUST(manifest_fresh(out_folder, conditions, count, &found, NULL, why, sizeof why, &err));
     if (found != MANIFEST_FRESH && !strstr(why, why_part))
         fail_msg("'%s' lacks '%s'", why, why_part);
     return found;
@@ -244,7 +244,7 @@ static void freshness(void **state) {
     assert_int_equal(state_for(&absent, 1, "results.nothing is 'absent', not '1'"), MANIFEST_OTHER);
     assert_int_equal(state_for(&many, 1, "results is 'no single value'"), MANIFEST_OTHER);
     static const char *const broken = "tool";
-    assert_int_equal(manifest_fresh(out_folder, &broken, 1, &found, why, sizeof why, &err),
+    assert_int_equal(manifest_fresh(out_folder, &broken, 1, &found, NULL, why, sizeof why, &err),
                      STATUS_USAGE);
     char *model = in_folder("out/model.st.zst");
     assert_int_equal(truncate(model, 10), 0);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/named_files.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "data/tensor/tensor_diff.h"
 #include "data/tensor/tensor_exchange.h"
 #include "data/tensor/tensor_file.h"
@@ -208,9 +209,8 @@ out:
 
 // A file and a name mean one tensor; everything else means runs.
 static bool means_series(const arguments *a) {
-    struct stat info;
     return a->operands.count != 2 || is_format(a, "json") || is_format(a, "tensorboard") ||
-           (stat(a->operands.items[0], &info) == 0 && S_ISDIR(info.st_mode));
+           paths_is_folder(a->operands.items[0]);
 }
 
 static status write_onnx(const arguments *a, const trained_model *m, const char *path, error *err) {

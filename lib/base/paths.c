@@ -4,8 +4,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
+
+const char *paths_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+size_t paths_stem(const char *path) {
+    static const char ending[] = ".yaml";
+    const size_t length = strlen(path), own = sizeof ending - 1;
+    return length > own && strcmp(path + length - own, ending) == 0 ? length - own : length;
+}
+
+bool paths_is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
 
 void paths_real_folder(const char *path, char folder[PATH_MAX + 1]) {
     char parent[PATH_MAX];
@@ -25,7 +42,7 @@ void paths_real_folder(const char *path, char folder[PATH_MAX + 1]) {
 
 char *paths_relative(const char *path, const char *folder) {
     char own[PATH_MAX + 1], ups[PATH_MAX] = "";
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = paths_name(path);
     paths_real_folder(path, own);
     if (!*own || !*folder || !strcmp(path, "-")) return memory_string(path);
     size_t same = 0;

@@ -5,8 +5,16 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
+
+// Returns the last part of a path.
+const char *paths_name(const char *path);
+// Returns the length of a path without its ending .yaml, or the whole length if it has none.
+size_t paths_stem(const char *path);
+// Returns whether there is a folder, or a link to one.
+bool paths_is_folder(const char *path);
 
 // Writes the folder of `path`, with links resolved and ending in '/'; "" if it cannot be resolved.
 void paths_real_folder(const char *path, char folder[PATH_MAX + 1]);

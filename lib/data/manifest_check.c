@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/zstream.h"
 #include "data/manifest.h"
@@ -295,7 +296,7 @@ static const yaml_node *find_output(const yaml_node *outputs, const char *path) 
 }
 
 static bool holds_times(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = paths_name(path);
     return !strcmp(name, "steps.st.zst") || !strcmp(name, "state.st.zst");
 }
 

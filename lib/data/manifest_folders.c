@@ -5,17 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "data/manifest.h"
-
-static bool is_folder(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 // Returns FOLDER/STAGE/manifest.yaml, or FOLDER/manifest.yaml if `stage` is NULL.
 static char *manifest_of(const char *folder, const char *stage) {
@@ -30,7 +25,7 @@ static bool has_manifest(const char *folder, const char *stage) {
 }
 
 bool manifest_is_run_folder(const char *path) {
-    return is_folder(path) && !has_manifest(path, NULL) && has_manifest(path, "train");
+    return paths_is_folder(path) && !has_manifest(path, NULL) && has_manifest(path, "train");
 }
 
 // ---- Hints ----
@@ -57,7 +52,7 @@ static void add_runs(text *t, const char *folder, int depth, int *count) {
         const bool room = *count <= MOST_HINTS;
         if (room && manifest_is_run_folder(path))
             add_run(t, path, count);
-        else if (room && depth > 1 && is_folder(path))
+        else if (room && depth > 1 && paths_is_folder(path))
             add_runs(t, path, depth - 1, count);
         free(path);
         free(found[i]);
@@ -90,7 +85,7 @@ char *manifest_hint_runs(const char *path) {
 status manifest_locate(const char *path, char **file, error *err) {
     const char *stage = manifest_is_run_folder(path) ? "train" : NULL;
     *file = NULL;
-    if (is_folder(path) && !stage && !has_manifest(path, NULL)) {
+    if (paths_is_folder(path) && !stage && !has_manifest(path, NULL)) {
         char *hint = manifest_hint_runs(path);
         const bool runs = *hint;
         if (runs)
@@ -99,7 +94,7 @@ status manifest_locate(const char *path, char **file, error *err) {
         free(hint);
         if (runs) return STATUS_INPUT;
     }
-    *file = is_folder(path) ? manifest_of(path, stage) : memory_string(path);
+    *file = paths_is_folder(path) ? manifest_of(path, stage) : memory_string(path);
     return STATUS_OK;
 }
 

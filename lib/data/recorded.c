@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/shard_files.h"
 #include "data/tensor/tensor_file.h"
 
@@ -17,11 +18,6 @@ typedef struct record {
     yaml_node *root;
     struct timespec written;
 } record;
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 // A link may lead to another file than the one that was written next to the manifest.
 static bool find_plain(const char *path, struct stat *info) {
@@ -47,7 +43,7 @@ static void record_open(record *r, const char *file) {
     error unreadable;
     struct stat info;
     *r = (record){0};
-    char *path = memory_format("%.*smanifest.yaml", (int)(base_name(file) - file), file);
+    char *path = memory_format("%.*smanifest.yaml", (int)(paths_name(file) - file), file);
     if (find_plain(path, &info) && has_own_time(&info) &&
         manifest_read(path, &r->root, &unreadable) == STATUS_OK)
         r->written = info.st_mtim;
@@ -66,7 +62,7 @@ static const char *find_content(const record *r, const char *path, const struct 
     for (size_t i = 0; i < outputs->count; i++) {
         const yaml_node *entry = outputs->items[i];
         const char *content = text_of(entry, "content");
-        if (strcmp(text_of(entry, "path"), base_name(path)) != 0) continue;
+        if (strcmp(text_of(entry, "path"), paths_name(path)) != 0) continue;
         if (strtoll(text_of(entry, "bytes"), NULL, 10) != info->st_size) return NULL;
         return strlen(content) == SHA256_TEXT_BYTES - 1 ? content : NULL;
     }

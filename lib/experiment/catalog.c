@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/plugin.h"
 #include "base/spelling.h"
 
@@ -58,13 +59,13 @@ static void release_entry(catalog_entry *entry) {
 }
 
 static status add_file(catalog *c, const char *path, error *err) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = paths_name(path);
     catalog_entry entry = {0};
     void *items = c->items;
     status rc;
     TRY(read_schema(path, &entry.schema, err));
     entry.path = memory_string(path);
-    entry.name = memory_format("%.*s", (int)(strlen(name) - strlen(".yaml")), name);
+    entry.name = memory_format("%.*s", (int)paths_stem(name), name);
     memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
     c->items = items;
     c->items[c->count++] = entry;
@@ -79,11 +80,6 @@ static int is_visible(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
 
-static bool is_yaml(const char *name) {
-    size_t length = strlen(name);
-    return length > 5 && strcmp(name + length - 5, ".yaml") == 0;
-}
-
 static status add_folder(catalog *c, const char *folder, int depth, error *err);
 
 // A file or a folder; other entries are skipped.
@@ -92,7 +88,7 @@ static status add_path(catalog *c, const char *path, int depth, error *err) {
     if (lstat(path, &info)) return STATUS_OK; // gone since the folder was read
     if (S_ISDIR(info.st_mode))
         return depth < MAX_DEPTH ? add_folder(c, path, depth, err) : STATUS_OK;
-    if (!is_yaml(path) || stat(path, &info) || !S_ISREG(info.st_mode)) return STATUS_OK;
+    if (!path[paths_stem(path)] || stat(path, &info) || !S_ISREG(info.st_mode)) return STATUS_OK;
     return add_file(c, path, err);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "experiment/factors.h"
 #include "experiment/lookup.h"
 
@@ -27,9 +28,7 @@ static status add(known_experiments *k, const char *path, error *err) {
 }
 
 static int is_yaml(const struct dirent *entry) {
-    size_t length = strlen(entry->d_name);
-    return entry->d_name[0] != '.' && length > 5 &&
-           strcmp(entry->d_name + length - 5, ".yaml") == 0;
+    return entry->d_name[0] != '.' && entry->d_name[paths_stem(entry->d_name)];
 }
 
 // Adds all files in the folder of `path`, except `a` and `b`.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/spelling.h"
 #include "base/strvec.h"
 #include "base/yaml_tree.h"
@@ -25,8 +26,7 @@ int lookup_folder_length(const char *path) {
 }
 
 bool lookup_is_path(const char *word) {
-    size_t length = strlen(word);
-    return strchr(word, '/') || (length > 5 && strcmp(word + length - 5, ".yaml") == 0);
+    return strchr(word, '/') || word[paths_stem(word)];
 }
 
 static void as_path(const char *from, const char *word, char **path) {
@@ -217,9 +217,9 @@ static void add_names(const place *p, const char *folder, strvec *names) {
     char *path = memory_format("%s%s", p->folder, folder);
     DIR *dir = opendir(path);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
-        const size_t length = strlen(e->d_name);
-        if (*e->d_name == '.' || !lookup_is_path(e->d_name)) continue;
-        strvec_format(names, "%.*s", (int)length - 5, e->d_name);
+        const size_t stem = paths_stem(e->d_name);
+        if (*e->d_name == '.' || !e->d_name[stem]) continue;
+        strvec_format(names, "%.*s", (int)stem, e->d_name);
     }
     if (dir) closedir(dir);
     free(path);

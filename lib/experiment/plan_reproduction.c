@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/lookup.h"
@@ -93,10 +94,8 @@ static status check_name(const reproduction *p, const yaml_node *place, const ch
 
 // "…/vgg.yaml" gives "vgg", the name in `make experiment EXP=vgg`.
 static int base_name(const char *path, const char **name) {
-    const char *slash = strrchr(path, '/');
-    *name = slash ? slash + 1 : path;
-    size_t length = strlen(*name);
-    return (int)(length > 5 && strcmp(*name + length - 5, ".yaml") == 0 ? length - 5 : length);
+    *name = paths_name(path);
+    return (int)paths_stem(*name);
 }
 
 static void put_format(yaml_node *node, const char *key, char *text) {

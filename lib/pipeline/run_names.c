@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "experiment/catalog.h"
@@ -169,10 +170,8 @@ char *run_names_list(const pipeline *p, error *err) {
 // ---- Names ----
 
 char *run_names_base(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t length = strlen(name);
-    if (length > 5 && strcmp(name + length - 5, ".yaml") == 0) length -= 5;
-    return memory_format("%.*s", (int)length, name);
+    const char *name = paths_name(path);
+    return memory_format("%.*s", (int)paths_stem(name), name);
 }
 
 static status read_name(const char *file, const strvec *set, char **name, error *err) {

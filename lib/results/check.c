@@ -17,8 +17,6 @@ typedef struct band {
 typedef struct tally {
     text *out;       // one line per check; NULL if `list` is given
     yaml_node *list; // or one mapping per check
-    status rc;       // of filling `list`
-    error *err;
     int checked, outside;
     char first[256]; // the first figure outside its band, for the message
 } tally;
@@ -37,7 +35,7 @@ out:
     return rc;
 }
 
-static void append_value(tally *t, const char *name, const band *b, double value) {
+static void list_value(tally *t, const char *name, const band *b, double value) {
     const bool inside = value >= b->low && value <= b->high;
     yaml_node *entry = yaml_new(YAML_MAPPING);
     char *id = memory_format("%s.%s", name, b->metric);
@@ -48,10 +46,6 @@ static void append_value(tally *t, const char *name, const band *b, double value
     yaml_put(entry, "inside", yaml_new_boolean(inside));
     yaml_append(t->list, entry);
     free(id);
-}
-
-static void list_value(tally *t, const char *name, const band *b, double value) {
-    append_value(t, name, b, value);
 }
 
 // `note` qualifies the value: a verdict, SIMULATED; "" if there is none.

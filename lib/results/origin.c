@@ -11,11 +11,6 @@
 #include "base/text.h"
 #include "data/manifest.h"
 
-const char *origin_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 // `path` as seen from `folder`.
 static char *join(const char *folder, const char *path) {
     return *path == '/' ? memory_string(path) : memory_format("%s/%s", folder, path);

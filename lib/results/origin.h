@@ -18,9 +18,6 @@ status origin_of(const char *folder, const yaml_node *input, char **producer, ya
 // folders it may lead elsewhere. free() it.
 char *origin_tidy_path(const char *folder, const char *path) MUST_CHECK;
 
-// Returns the last part of a path.
-const char *origin_base_name(const char *path);
-
 // Content hashes of the training and test data of a run. Shards count as the file that they were
 // cut from, so that sharded and unsharded input have equal hashes. "" if unknown.
 const char *origin_train_data(const run *r);

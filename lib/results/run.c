@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "compute/devices.h"
 
 const char *run_phase_name(int i) {
@@ -37,8 +38,8 @@ bool run_may_stop_early(const yaml_node *train) {
 const yaml_node *run_file(const yaml_node *root, const char *list, const char *name) {
     const yaml_node *files = root ? yaml_find(root, list) : NULL;
     for (size_t i = 0; files && i < files->count; i++) {
-        const char *path = run_text(files->items[i], "path"), *base = strrchr(path, '/');
-        if (strcmp(base ? base + 1 : path, name) == 0) return files->items[i];
+        if (strcmp(paths_name(run_text(files->items[i], "path")), name) == 0)
+            return files->items[i];
     }
     return NULL;
 }

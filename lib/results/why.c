@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "results/origin.h"
 #include "results/rebuild.h"
 
@@ -52,7 +53,7 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 // Is the input the output recorded by the stage before it?
 static void check_producer(trail *t, int depth, const yaml_node *input, const char *producer,
                            const yaml_node *root) {
-    const char *name = origin_base_name(run_text(input, "path"));
+    const char *name = paths_name(run_text(input, "path"));
     const char *used = run_text(input, "content");
     const char *made = run_text(run_file(root, "outputs", name), "content");
     char *path = origin_tidy_path(producer, "manifest.yaml");

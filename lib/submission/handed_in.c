@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "submission/unpack.h"
 
 // Returns the ending of an archive's name; NULL if it has none.
@@ -98,8 +99,7 @@ status handed_in_look(handed_in *in, const char *name, const char *verified, err
 char *handed_in_folder_name(const char *archive) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "=._,-+";
-    const char *slash = strrchr(archive, '/');
-    char *name = memory_string(slash ? slash + 1 : archive);
+    char *name = memory_string(paths_name(archive));
     const char *ending = find_ending(name);
     if (ending) name[ending - name] = 0;
     for (char *c = name; *c; c++)

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "data/source/archive.h"
 #include "pipeline/files.h"
 #include "submission/page.h"
@@ -131,10 +132,9 @@ static status unpack_archive(const char *archive, const char *folder, error *err
 
 bool unpack_is_folder(const char *path) {
     static const char *const files[] = {PAGE_PLAN, "run-again.sh"};
-    struct stat info;
     bool found = false;
     char *experiments = memory_format("%s/experiments", path);
-    const bool folder = experiments && stat(experiments, &info) == 0 && S_ISDIR(info.st_mode);
+    const bool folder = paths_is_folder(experiments);
     for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++) {
         char *file = memory_format("%s/%s", path, files[i]);
         found = found || (file && access(file, F_OK) == 0);
@@ -190,7 +190,6 @@ static status copy_folder(const char *from, const char *folder, error *err) {
 }
 
 status unpack_submission(const char *archive, const char *folder, error *err) {
-    struct stat info;
-    const bool is_folder = stat(archive, &info) == 0 && S_ISDIR(info.st_mode);
-    return is_folder ? copy_folder(archive, folder, err) : unpack_archive(archive, folder, err);
+    return paths_is_folder(archive) ? copy_folder(archive, folder, err)
+                                    : unpack_archive(archive, folder, err);
 }

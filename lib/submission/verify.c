@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "pipeline/command_plan.h"
 #include "pipeline/data_stages.h"
@@ -20,8 +21,7 @@
 // ---- The experiments ----
 
 static int is_yaml(const struct dirent *entry) {
-    const size_t length = strlen(entry->d_name);
-    return length > 5 && strcmp(entry->d_name + length - 5, ".yaml") == 0;
+    return entry->d_name[paths_stem(entry->d_name)] != 0;
 }
 
 static status list_experiments(const char *folder, strvec *files, error *err) {

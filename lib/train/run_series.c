@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
@@ -22,8 +22,7 @@
 // Finds the steps of `path`, and the manifest next to them if there is one.
 status run_series_find_file(const char *path, const char *name, char **found, error *err) {
     static const char *const below[] = {"", "train/"};
-    struct stat info;
-    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    const bool folder = paths_is_folder(path);
     *found = folder ? NULL : memory_string(path);
     if (!folder) return STATUS_OK;
     for (int i = 0; i < 2; i++) {

@@ -146,6 +146,28 @@ a_tree() {
     ln -s ../runs/abc "$1/single/seed-1"
 }
 
+@test "build/bin has the programs of the mode that was made last, build/share the templates of today" {
+    local mode
+    a_tree "$WORK/tree/artifacts"
+    mkdir "$WORK"/tree/{tools,share}
+    : >"$WORK/tree/tools/a.c"
+    echo one >"$WORK/tree/share/mirrors.yaml"
+    for mode in release debug; do
+        mkdir -p "$WORK/tree/build/obj/$mode/bin"
+        echo "$mode" >"$WORK/tree/build/obj/$mode/bin/a"
+    done
+    # made MODE: what make puts there, without linking.
+    made() {
+        make -C "$WORK/tree" -s BUILD=build ARTIFACTS=artifacts CUDA=0 MPI=0 MODE="$1" -o "build/obj/$1/bin/a" \
+            build/bin/a build/share/lockstep/mirrors.yaml
+        cat "$WORK"/tree/build/{bin/a,share/lockstep/mirrors.yaml}
+    }
+    [ "$(made release)" = $'release\none' ]
+    [ "$(made debug)" = $'debug\none' ]
+    echo two >"$WORK/tree/share/mirrors.yaml"
+    [ "$(made release)" = $'release\ntwo' ]
+}
+
 @test "distclean keeps runs, and prints how to remove them" {
     local tree=$WORK/tree
     a_tree "$tree/artifacts"

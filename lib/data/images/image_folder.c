@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "data/images/image_tree.h"
@@ -19,7 +20,7 @@ enum { UNCHOSEN = -2 }; // in image_entry.list: the folder of a class that was n
 // ---- The tree ----
 
 static const char *name_at(const image_folder *f, size_t at) {
-    return image_tree_name(f->tree.entries[at].path);
+    return paths_name(f->tree.entries[at].path);
 }
 
 // Hidden files and folders are always left out.
@@ -133,7 +134,7 @@ static void add_file(image_folder *f, int list, size_t at, int class) {
     memory_grow((void **)&l->files, &l->capacity, l->count + 1, sizeof *l->files);
     e->list = list;
     e->place = l->count;
-    l->files[l->count++] = (image_file){e->path, image_tree_name(e->path), class};
+    l->files[l->count++] = (image_file){e->path, paths_name(e->path), class};
 }
 
 static status no_picture(const image_folder *f, size_t at, error *err) {

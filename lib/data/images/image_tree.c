@@ -16,11 +16,6 @@
 enum { FOLLOWED_DEPTH = 4 };
 static const size_t MAX_NAME_BYTES = (size_t)256 << 20;
 
-const char *image_tree_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 void image_tree_release(image_tree *t) {
     for (size_t i = 0; i < t->count; i++) free(t->entries[i].path);
     free(t->entries);

@@ -49,9 +49,6 @@ size_t image_tree_end(const image_tree *t, size_t at);
 // Finds the entry of a file in the archive, by its name there; *found is NULL if it was left out.
 void image_tree_find(const image_tree *t, const char *member, const image_entry **found);
 
-// The last part of a path.
-const char *image_tree_name(const char *path);
-
 // ---- What a name says ----
 
 // The ending of a file's name, in either case.

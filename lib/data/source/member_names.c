@@ -6,14 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
+#include "base/paths.h"
 
 static char plain_letter(char c) {
     return c == '-' || c == '.' ? '_' : (char)tolower((unsigned char)c);
@@ -36,7 +31,7 @@ static bool has_form(const dataset_member *m, member_form form, const char *name
 }
 
 int member_find(const dataset_entry *d, const char *path, member_form *form) {
-    const char *name = base_name(path);
+    const char *name = paths_name(path);
     for (size_t i = 0; i < d->member_count; i++)
         for (int k = 0; k < MEMBER_FORMS; k++)
             if (has_form(&d->members[i], (member_form)k, name)) {
@@ -44,11 +39,6 @@ int member_find(const dataset_entry *d, const char *path, member_form *form) {
                 return (int)i;
             }
     return -1;
-}
-
-static bool is_folder(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static status find_form(const dataset_member *m, member_form form, const char *folder, bool inner,
@@ -61,7 +51,7 @@ static status find_form(const dataset_member *m, member_form form, const char *f
     for (struct dirent *e; rc == STATUS_OK && entries && (e = readdir(entries));) {
         if (!has_form(m, form, e->d_name)) continue;
         char *found = memory_format("%s/%s", folder, e->d_name);
-        if (is_folder(found)) {
+        if (paths_is_folder(found)) {
             // An unrelated folder may have such a name: train, test.
             char *in = NULL;
             if (!inner) rc = find_form(m, form, found, true, &in, err);

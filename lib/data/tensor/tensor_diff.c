@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest_folders.h"
 #include "data/tensor/tensor_half.h"
 #include "data/tensor/tensor_text.h"
@@ -262,16 +262,11 @@ static status diff_runs(comparison *c, uint64_t max_bytes, error *err) {
     return rc;
 }
 
-static bool is_folder(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 status tensor_diff(const char *a, const char *b, tensor_tolerance tolerance, uint64_t max_bytes,
                    yaml_node *differences, error *err) {
     comparison c = {.path_a = a, .path_b = b, .tolerance = tolerance, .differences = differences};
-    bool folder = is_folder(a);
-    if (folder != is_folder(b))
+    bool folder = paths_is_folder(a);
+    if (folder != paths_is_folder(b))
         return error_set(err, STATUS_INPUT, "cannot compare: '%s': '%s' is a folder, this is not",
                          folder ? b : a, folder ? a : b);
     if (strcmp(a, "-") == 0 && strcmp(b, "-") == 0)

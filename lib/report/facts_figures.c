@@ -10,14 +10,6 @@
 #include "results/origin.h"
 #include "results/timed_arms.h"
 
-static void put_number(yaml_node *node, const char *key, double value) {
-    yaml_put(node, key, json_new_number(value));
-}
-
-static void put_string(yaml_node *node, const char *key, const char *value) {
-    yaml_put(node, key, json_new_text(value));
-}
-
 // Seconds have two decimals, or four below one second; a value that rounds to 1 is shown as 1.00.
 // An interval has the digits of its value.
 static void append_value(text *out, double shown, const figure *f) {
@@ -103,7 +95,7 @@ static void put_origin(yaml_node *node, const results *r, const figure *f) {
     if (!f->run) add_runs(ids, r, f, f->of);
     if (!f->run) add_runs(ids, r, f, f->against);
     char *file = f->run && !ids->count ? file_of(f) : NULL;
-    if (file) put_string(node, "file", file);
+    if (file) yaml_put(node, "file", json_new_text(file));
     if (ids->count)
         yaml_put(node, "from", ids);
     else
@@ -113,17 +105,17 @@ static void put_origin(yaml_node *node, const results *r, const figure *f) {
 
 static yaml_node *figure_node(const results *r, const figure *f) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    put_string(node, "id", f->id);
-    put_number(node, "value", f->value);
-    put_number(node, "low", f->low);
-    put_number(node, "high", f->high);
-    put_number(node, "deviation", f->deviation);
-    put_string(node, "unit", f->row->unit);
+    yaml_put(node, "id", json_new_text(f->id));
+    yaml_put(node, "value", json_new_number(f->value));
+    yaml_put(node, "low", json_new_number(f->low));
+    yaml_put(node, "high", json_new_number(f->high));
+    yaml_put(node, "deviation", json_new_number(f->deviation));
+    yaml_put(node, "unit", json_new_text(f->row->unit));
     yaml_put(node, "simulated", yaml_new_boolean(f->simulated));
     yaml_put(node, "text", shown_value(f));
     yaml_put(node, "range", shown_range(f));
-    put_string(node, "note", f->note);
-    put_string(node, "source", f->source);
+    yaml_put(node, "note", json_new_text(f->note));
+    yaml_put(node, "source", json_new_text(f->source));
     put_origin(node, r, f);
     return node;
 }

@@ -100,5 +100,3 @@ const char *replay_compare_metadata(const tensor_file *a, const tensor_file *b) 
     const char *key = find_other(a, b);
     return key ? key : find_other(b, a);
 }
-
-// ---- Findings as text ----

@@ -335,7 +335,7 @@ static const row other[] = {
      "leave it out: pixels are numbers from 0 to 1 by themselves"},
     {"normalize", "random_crop", "it is 'normalize: {mean, std}' of the experiment"},
     {"mixup", "random_crop", "it is 'mixup: {alpha}' of the experiment"},
-    {"randomverticalflip verticalflip vflip resize centercrop fivecrop colorjitter "
+    {"randomverticalflip verticalflip vflip resize centercrop fivecrop "
      "randomgrayscale grayscale gaussianblur randomperspective randomerasing gridmask autoaugment "
      "randaugment trivialaugment* augmix cutmix randominvert randomposterize randomsolarize "
      "gaussiannoise elastictransform translation randomtranslation randomzoom randomshear",

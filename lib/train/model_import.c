@@ -31,7 +31,8 @@ enum {
 typedef struct import {
     const model *m;
     const char *path;
-    const cli_list *except;       // patterns; NULL: the tool has no --init-except
+    const cli_list *except;       // patterns; NULL: the tool takes none
+    const char *key;              // what messages call them
     char wrapper[WRAPPER_MAX];    // "model.": a prefix that is removed
     bool knows_any;               // the model has a name of the file
     const tensor **source;        // for each tensor of the model; NULL: not found yet
@@ -126,6 +127,11 @@ static bool any_matches(const import *i, const char *pattern, const tensor_file 
     return false;
 }
 
+// A wrong option, or a wrong file.
+static status fault_of(const import *i) {
+    return *i->key == '-' ? STATUS_USAGE : STATUS_INPUT;
+}
+
 static status refuse_pattern(const import *i, const char *pattern, const tensor_file *f,
                              error *err) {
     const size_t room = (size_t)i->m->tensor_count + f->count;
@@ -136,11 +142,11 @@ static status refuse_pattern(const import *i, const char *pattern, const tensor_
     for (int t = 0; t < i->m->tensor_count; t++) names[count++] = i->m->tensors[t].name;
     for (size_t t = 0; t < f->count; t++) names[count++] = bare(i, f->tensors[t].name);
     const char *near = any_matches(i, whole, f) ? whole : spelling_nearest(pattern, names, count);
-    rc = error_set(err, STATUS_USAGE,
-                   "cannot use checkpoint: '%s': '--init-except %.200s' matches no tensor of model "
-                   "'%s' or of the file%s%.200s%s",
-                   i->path, pattern, i->m->name, near ? ": did you mean '" : "", near ? near : "",
-                   near ? "'?" : "");
+    rc = error_set(err, fault_of(i),
+                   "cannot use checkpoint: '%s': '%s %.200s' matches no tensor of model '%s' or of "
+                   "the file%s%.200s%s",
+                   i->path, i->key, pattern, i->m->name, near ? ": did you mean '" : "",
+                   near ? near : "", near ? "'?" : "");
     free(whole);
     free(names);
     return rc;
@@ -159,7 +165,7 @@ static const char *remedy(const import *i, const char *name, size_t length, cons
                           char text[REMEDY_BYTES]) {
     text[0] = '\0';
     if (i->except)
-        snprintf(text, REMEDY_BYTES, "; --init-except '%.*s%s' %s",
+        snprintf(text, REMEDY_BYTES, "; %s '%.*s%s' %s", i->key,
                  (int)(length < PATTERN_MAX ? length : PATTERN_MAX), name, name[length] ? ".*" : "",
                  what);
     return text;
@@ -307,10 +313,10 @@ static status copy(const import *i, const tensor *t, const model_tensor *want, f
 }
 
 static status refuse_nothing(const import *i, error *err) {
-    return error_set(err, STATUS_USAGE,
-                     "cannot use checkpoint: '%s': --init-except matches all tensors of model "
-                     "'%s': take --init away, or name fewer",
-                     i->path, i->m->name);
+    return error_set(err, fault_of(i),
+                     "cannot use checkpoint: '%s': %s matches all tensors of model '%s': name "
+                     "fewer, or begin without the file",
+                     i->path, i->key, i->m->name);
 }
 
 static status copy_all(import *i, float *parameters, float *buffers, error *err) {
@@ -359,8 +365,9 @@ static void log_changes(const import *i, const logger *log) {
 }
 
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
-                    const char *path, const cli_list *except, const logger *log, error *err) {
-import i = {.m = m, .path = path, .except = except };
+                    const char *path, const cli_list *except, const char *key, const logger *log,
+                    error *err) {
+import i = {.m = m, .path = path, .except = except, .key = key };
     i.source = memory_new((size_t)m->tensor_count, sizeof *i.source);
     i.kept = memory_new((size_t)m->tensor_count, sizeof *i.kept);
     status rc = STATUS_OK;

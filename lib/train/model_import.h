@@ -22,9 +22,10 @@
 // hold initial values, and the model's tensors of these names keep them; the file may lack them, or
 // have them in another shape. A pattern that matches no tensor of the model or of the file is
 // STATUS_USAGE, with a near name; so are patterns that match all tensors of the model. NULL: the
-// tool has no --init-except, which messages then do not offer.
+// tool takes no patterns, and messages do not offer any. `key` is what they call the patterns: an
+// option, or a key of the experiment, with which STATUS_USAGE is STATUS_INPUT.
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
-                    const char *path, const cli_list *except, const logger *log,
+                    const char *path, const cli_list *except, const char *key, const logger *log,
                     error *err) MUST_CHECK;
 
 // STATUS_INPUT, saying what the file is, for this program's tensor files that hold no model, such

@@ -129,6 +129,7 @@ static status read_init(train_run *r, error *err) {
     status rc;
     TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
     TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init, &s->init_except,
+                     r->experiment->weights_path ? "initial_weights.except" : "--init-except",
                      train_start_leads(s) ? s->log : NULL, err));
     train_manifest_input(r->manifest, s->init, &f);
     describe_init(r, f.content);
@@ -146,7 +147,8 @@ status train_start_model(train_run *r, error *err) {
                            c->buffers, err);
     if (rc != STATUS_OK || !s->init) return rc;
     if (!s->init_except.count && initial_model_is_set(r->experiment) && train_start_leads(s))
-        log_info(s->log, "--init gives all initial values: 'init' of 'tensors' has no effect");
+        log_info(s->log, "'%s' gives all initial values: 'init' of 'tensors' has no effect",
+                 s->init);
     return read_init(r, err);
 }
 

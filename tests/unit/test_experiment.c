@@ -35,8 +35,9 @@
 #define KEYS                                                                                  \
     "title, dataset, model, strategy, world_size, virtual_shards, shard_seed, global_batch, " \
     "epochs, seed, repeats, normalize, augment, loader_workers, optimizer, schedule, "        \
-    "lr_scaling, tensors, sync_batch_norm, label_smoothing, mixup, validation, keep, "        \
-    "early_stopping, stop_at, tta, stages, drop_last, average, target_accuracy, published"
+    "lr_scaling, initial_weights, tensors, sync_batch_norm, label_smoothing, mixup, "         \
+    "validation, keep, early_stopping, stop_at, tta, stages, drop_last, average, "            \
+    "target_accuracy, published"
 
 static char path[FILE_PATH_SIZE];
 

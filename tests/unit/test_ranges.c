@@ -129,7 +129,14 @@ static const row custom[] = {
     {"", "augment", {NULL}}, // below
     {"", "tensors", {NULL}},
 };
-static const char *const words[] = {"name", "title", "dataset", "model", "stages", "published"};
+static const char *const words[] = {"name",
+                                    "title",
+                                    "dataset",
+                                    "model",
+                                    "stages",
+                                    "published",
+                                    "initial_weights.file",
+                                    "initial_weights.except"};
 
 static const row augmentations[] = {
     {"augment=[random_crop: {padding: %s}]", "padding", {"-1", "129"}},

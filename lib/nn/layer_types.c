@@ -231,8 +231,9 @@ static status read_eps(builder *b, reading *r) {
     l->eps = 1e-5;
     status rc = read_number(b, r, "eps", &l->eps);
     if (rc != STATUS_OK) return rc;
-    if (l->eps <= 0 || l->eps > 1)
-        return yaml_error(layer_option(r, "eps"), b->err, "'eps' must be above 0 and at most 1");
+    if (l->eps <= 0 || l->eps > (double)FLT_MAX)
+        return yaml_error(layer_option(r, "eps"), b->err,
+                          "'eps' must be above 0, and in the range of single precision");
     if (1 / sqrt(l->eps) > (double)FLT_MAX)
         return yaml_error(
             layer_option(r, "eps"), b->err,
@@ -337,7 +338,8 @@ out:
 }
 
 // As F.pad, but not of single directions: zeros on each side [left, right, top, bottom], and
-// perhaps [..., front, back] of the channels. An integer: on each side of the image.
+// perhaps [..., front, back] of the channels. An integer: on each side of the image. A negative
+// number takes so many rows, columns or channels away.
 static status read_zero_pad(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "padding");
     const bool list = node && node->kind == YAML_SEQUENCE;
@@ -351,14 +353,17 @@ static status read_zero_pad(builder *b, reading *r) {
                        "'padding': expected an integer, [left, right, top, bottom], or [left, "
                        "right, top, bottom, front, back]"));
     for (size_t i = 0; i < (list ? node->count : 4); i++)
-        TRY(yaml_integer(list ? node->items[i] : node, "padding", 0, MAX_WINDOW, &sides[i],
-                         b->err));
+        TRY(yaml_integer(list ? node->items[i] : node, "padding", -MAX_WINDOW, MAX_WINDOW,
+                         &sides[i], b->err));
     l->pad_w = (int)sides[0];
     l->pad_h = (int)sides[2];
     l->pad_c = (int)sides[4];
     l->out.width += (int)(sides[0] + sides[1]);
     l->out.height += (int)(sides[2] + sides[3]);
     l->out.channels += (int)(sides[4] + sides[5]);
+    if (l->out.width < 1 || l->out.height < 1 || l->out.channels < 1)
+        TRY(yaml_error(node, b->err, "'padding' leaves nothing of the %dx%dx%d values of its input",
+                       l->in.channels, l->in.height, l->in.width));
     yaml_put(r->written, "padding", yaml_copy(node));
 out:
     return rc;

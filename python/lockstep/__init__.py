@@ -6,6 +6,7 @@
     run = lockstep.read("artifacts/ddp4/seed-42")    # a folder: a mapping that reads on demand
     run["train/model"]["conv1.weight"]               # tensors: NumPy arrays
     run["train/model"].metadata["model"]             # their metadata
+    net.load_state_dict(lockstep.state_dict(net, run["train/model"]))    # in a torch.nn.Module
     run["train/steps"]["loss"]                       # series: a pandas DataFrame, or a dict of NumPy arrays
     run["train/manifest"]["results"]["accuracy"]     # manifests and other YAML files: dicts
     lockstep.read("artifacts/ddp4/report/report.csv")       # the figures of a report or a comparison: also a table
@@ -22,7 +23,7 @@ PyTorch by from_torch and train.
 """
 from ._read import Folder, Tensors, read, runs
 from ._tools import ToolError, run
-from ._torch import from_torch
+from ._torch import from_torch, state_dict
 from ._train import train
 
-__all__ = ["Folder", "Tensors", "ToolError", "from_torch", "read", "run", "runs", "train"]
+__all__ = ["Folder", "Tensors", "ToolError", "from_torch", "read", "run", "runs", "state_dict", "train"]

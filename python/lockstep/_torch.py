@@ -15,7 +15,7 @@ The exit code is 3 for a module that a model file cannot say, and 4 if --check f
 
 A trained model goes back by its names:
     trained = lockstep.read("artifacts/NAME/seed-42")["train/model"]
-    net.load_state_dict({name: torch.tensor(values) for name, values in trained.items()})
+    net.load_state_dict(lockstep.state_dict(net, trained))
 """
 import argparse
 import importlib
@@ -150,7 +150,25 @@ def state(tensors, translation):
     """Those of the layers in the model file, under their names there."""
     names = {"%s.%s" % (target, end): "%s.%s" % (name, end)
              for name, target in translation.tensors.items() for end in ("weight", "bias", "running_mean", "running_var")}
-    return {names[key]: value for key, value in tensors.items() if key in names}
+    names.update({target: name for name, (target, _) in translation.reshaped.items()})
+    shapes = {name: shape for name, (_, shape) in translation.reshaped.items()}
+    return {names[key]: value.reshape(shapes.get(names[key], value.shape)) for key, value in tensors.items() if key in names}
+
+
+def state_dict(module, trained):
+    """The state_dict of a module with the tensors of a trained model: lockstep.read(RUN)["train/model"]. What the model
+    lacks, because the module's forward does not use it, stays as it is in the module."""
+    import torch
+
+    from ._translate import name_here
+
+    state = dict(module.state_dict())
+    for name, tensor in state.items():
+        layer, _, end = name.rpartition(".")
+        for key in ("%s.%s" % (name_here(layer), end), name_here(name) + ".weight"):
+            if key in trained:
+                state[name] = torch.tensor(trained[key]).reshape(tensor.shape)
+    return state
 
 
 def weights(module, translation):

@@ -5,7 +5,7 @@ import tempfile
 
 from ._read import read
 from ._tools import run
-from ._torch import flow, from_torch
+from ._torch import flow, from_torch, state_dict
 
 
 def train(module, data, out, **settings):
@@ -29,8 +29,4 @@ def train(module, data, out, **settings):
         made = from_torch(module, example, "net", folder, samples.metadata["dataset"])
         run("train-single", "-q", "--experiment", made.paths["single"], "--init", made.paths["weights"], *arguments)
     trained = read(out)
-    state = dict(module.state_dict())  # what forward does not use stays as it is
-    for name, values in trained["model"].items():
-        layer, _, end = name.rpartition(".")
-        state[(made.tensors[layer] + "." if made.tensors[layer] else "") + end] = torch.tensor(values)
-    return state, trained
+    return state_dict(module, trained["model"]), trained

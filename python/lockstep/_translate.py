@@ -67,6 +67,11 @@ def draws():
     return torch.get_rng_state().tolist(), random.getstate()
 
 
+def name_here(target):
+    """The name of a layer that has the tensors of a module, of the letters that model files take."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", target)
+
+
 def plain_tensor(tensor):
     return tensor.as_subclass(torch.Tensor)
 
@@ -101,12 +106,13 @@ class Translation:
 
     layers        [(kind, options)]; options are complete: with `name`, `from` and, of several inputs, `with`
     tensors       {name of a layer: the qualified name of its module} of those with tensors
+    reshaped      {name of a tensor here: (its name in the module, its shape here)} of those that differ from the module's
     notes         what the user should know
     classes       the number of outputs"""
 
     def __init__(self, module, example):
         self.layers, self.shapes, self.used, self.found = [], {}, {INPUT}, {}
-        self.tensors, self.owners, self.notes = {}, {}, []
+        self.tensors, self.reshaped, self.owners, self.notes = {}, {}, {}, []
         for name, layer in module.named_modules():
             why = hidden(layer)
             if why:
@@ -114,6 +120,7 @@ class Translation:
         # The example changes no statistics of the user's module.
         module = copy.deepcopy(module).train()
         self.names = {layer: name for name, layer in module.named_modules()}
+        self.parameters = {parameter: name for name, parameter in module.named_parameters()}
         for layer in self.names:
             if is_whole(layer):
                 layer.forward = functools.partial(self.whole, layer, layer.forward)
@@ -160,7 +167,8 @@ class Translation:
         row = OPERATIONS[name]
         if name == "layernorm" and module is None:
             module = self.owner_of(args, kwargs)
-        elif any(isinstance(a, torch.Tensor) and not isinstance(a, Value) for a in flat([args, kwargs])):
+        elif row.make is not multiply and any(isinstance(a, torch.Tensor) and not isinstance(a, Value)
+                                              for a in flat([args, kwargs])):
             self.refuse("a tensor of the module's own is an input of no layer here")
         given, options = list(args[row.inputs:]), {}
         for i, (key, default) in enumerate(row.options.items()):
@@ -208,11 +216,11 @@ class Translation:
 
     # ---- Layers ----
 
-    def put(self, kind, inputs, output, options=None, module=None):
+    def put(self, kind, inputs, output, options=None, module=None, name=None):
         """Adds a layer that reads these layers; returns its output."""
         target = self.names[module] if module is not None else None
-        own = re.sub(r"[^A-Za-z0-9_.-]", "_", target or "")  # what model files take
-        name = own if own and own not in self.used else self.free_name(kind)
+        own = name_here(target or "")
+        name = name or (own if own and own not in self.used else self.free_name(kind))
         if module is not None and any(True for _ in module.parameters()):
             if own != (target or ""):
                 self.notes.append("'%s' is '%s' here" % (target, name))
@@ -236,6 +244,15 @@ class Translation:
                 self.refuse("its %s is also that of '%s': here every layer has tensors of its own"
                             % (end, self.names[self.owners[tensor]]))
 
+    def put_factors(self, image, parameter, output):
+        """A factor for each channel: a convolution of single channels."""
+        name, channels = name_here(self.parameters[parameter]), image.shape[1]
+        if name in self.used:
+            self.refuse("the parameter is used twice: here every layer has tensors of its own")
+        self.reshaped[name + ".weight"] = self.parameters[parameter], (channels, 1, 1, 1)
+        return self.put("conv", [self.settle(image)], output,
+                        {"out": channels, "kernel": 1, "groups": channels, "bias": False}, name=name)
+
     def made_of(self, value, kind):
         """The layer that a layer of this kind reads to make the value, or None."""
         return next((o["from"] for k, o in self.layers if k == kind and o["name"] == value.layer), None)
@@ -257,8 +274,11 @@ class Translation:
         self.layers = kept[::-1]
         names = {options["name"] for _, options in kept}
         self.tensors = {name: target for name, target in self.tensors.items() if name in names}
-        left = {name for layer, name in self.names.items() if any(True for _ in layer.parameters(recurse=False))}
-        left = sorted(left - set(self.tensors.values()))
+        self.reshaped = {name: of for name, of in self.reshaped.items() if name.rpartition(".")[0] in names}
+        read = {target for target, _ in self.reshaped.values()}
+        left = {name for layer, name in self.names.items() if name not in self.tensors.values() and any(
+            self.parameters[parameter] not in read for parameter in layer.parameters(recurse=False))}
+        left = sorted(left)
         if left:
             self.notes.append("left out, because the output does not depend on them: " + ", ".join(left))
 
@@ -322,7 +342,7 @@ class Translation:
         self.refuse("it moves values as no layer does")
 
     def settle_image(self, layer, source, places):
-        """Rows and columns by a stride, channels by a slice or a shuffle, then zeros around all."""
+        """Rows and columns by a crop and a stride, channels by a slice or a shuffle, then zeros around all."""
         moved = self.lines(source, places)
         zeros, kept = [], []
         for line in moved:
@@ -333,7 +353,11 @@ class Translation:
             kept.append(line[known[0]:known[-1] + 1])
         channels, rows, columns = kept
         strides = [self.stride(line, size) for line, size in zip((rows, columns), source[1:])]
-        if strides != [1, 1]:
+        if strides == [1, 1]:
+            zeros[1:] = [(front - line[0], back - (size - 1 - line[-1]))
+                         for (front, back), line, size in zip(zeros[1:], (rows, columns), source[1:])]
+        else:
+            layer = self.crop(layer, (rows, columns), strides)
             output = self.value_of(layer)[:, :, ::strides[0], ::strides[1]]
             layer = self.once("avg_pool", layer, output, {"size": 1, "stride": strides})
         groups, start = self.range_of_shuffle(channels, source[0])
@@ -365,10 +389,21 @@ class Translation:
         return lines
 
     def stride(self, line, size):
-        step = line[1] - line[0] if len(line) > 1 else 1 if size == 1 else size
-        if step < 1 or line != list(range(0, size, step)):
+        step = line[1] - line[0] if len(line) > 1 else size if line == [0] else 1
+        if step < 1 or line != list(range(line[0], line[-1] + 1, step)):
             self.refuse("it takes some rows or columns that no stride gives")
         return step
+
+    def crop(self, layer, lines, strides):
+        """Takes away what is in front of the first row and column, and what a stride would take behind the last."""
+        padding = []
+        for line, step, size in reversed(list(zip(lines, strides, self.shapes[layer][1:]))):
+            behind = size - 1 - line[-1]
+            padding += [-line[0], -behind if behind >= step else 0]
+        if not any(padding):
+            return layer
+        cropped = torch.nn.functional.pad(self.value_of(layer), padding)
+        return self.once("zero_pad", layer, cropped, {"padding": padding})
 
     def range_of_shuffle(self, channels, count):
         """(groups, start): these channels are those from `start` on after a shuffle of so many groups; 1: none."""
@@ -439,11 +474,28 @@ def pair(value):
     return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
 
 
-def plain(kind, **names):
-    """A layer of one input whose options have PyTorch's names; names: ours for theirs."""
+def is_channels_last(t, value):
+    """Is it a whole output, as [N, H, W, C]?"""
+    if value.dim() != 4 or value.places is None:
+        return False
+    places, order = value.places[0].permute(2, 0, 1), torch.arange(value[0].numel())
+    return (tuple(places.shape) == t.shapes[value.layer] and torch.equal(places.flatten(), order)
+            and not torch.equal(value.places[0].flatten(), order))
+
+
+def of_image(t, value, make):
+    """What make(image) gives for a value [N, H, W, C] as an image, as [N, H, W, C] again."""
+    made = make(t.at(value, value.moved().permute(0, 3, 1, 2)))
+    return t.at(made, made.moved().permute(0, 2, 3, 1))
+
+
+def plain(kind):
+    """A layer of one input whose options have PyTorch's names, and that does the same to every value."""
     def make(t, inputs, options, output, module):
-        ours = {names.get(key, key): value for key, value in options.items() if names.get(key, key)}
-        return t.put(kind, [t.settle(inputs[0])], output, ours, module)
+        value = inputs[0]
+        if is_channels_last(t, value):
+            return of_image(t, value, lambda image: make(t, [image], options, output.permute(0, 3, 1, 2), module))
+        return t.put(kind, [t.settle(value)], output, options, module)
     return make
 
 
@@ -469,9 +521,14 @@ def conv(t, inputs, options, output, module):
 
 def linear(t, inputs, options, output, module):
     must(t, module is not None, "the weights of F.linear belong to no layer: use nn.Linear")
-    must(t, output.dim() == 2, "a linear layer takes one vector of a sample: flatten first, or use a 1×1 convolution")
-    given = {"out": module.out_features, "bias": module.bias is not None}
-    return t.put("linear", [t.settle(inputs[0])], output, given, module)
+    value, given = inputs[0], {"out": module.out_features, "bias": module.bias is not None}
+    if output.dim() == 2:
+        return t.put("linear", [t.settle(value)], output, given, module)
+    must(t, is_channels_last(t, value), "a linear layer takes a vector, of a sample or of each position: flatten first")
+    made = of_image(t, value, lambda image: t.put("conv", [t.settle(image)], output.permute(0, 3, 1, 2),
+                                                  {**given, "kernel": 1}, module))
+    t.reshaped[made.layer + ".weight"] = t.names[module] + ".weight", (module.out_features, module.in_features, 1, 1)
+    return made
 
 
 def batch_norm(t, inputs, options, output, module):
@@ -497,9 +554,7 @@ def layer_norm(t, inputs, options, output, module):
     given = {"eps": module.eps}
     if value.dim() == 2:
         return t.put("layer_norm", [t.settle(value)], output, given, module)
-    image = t.at(value, value.moved().permute(0, 3, 1, 2))
-    made = t.put("layer_norm", [t.settle(image)], output.permute(0, 3, 1, 2), given, module)
-    return t.at(made, made.moved().permute(0, 2, 3, 1))
+    return of_image(t, value, lambda image: t.put("layer_norm", [t.settle(image)], output.permute(0, 3, 1, 2), given, module))
 
 
 def instance_norm(t, inputs, options, output, module):
@@ -517,7 +572,7 @@ def local_response_norm(t, inputs, options, output, module):
 
 def gelu(t, inputs, options, output, module):
     must(t, options["approximate"] == "none", "GELU is that of the error function here (approximate='none')")
-    return t.put("gelu", [t.settle(inputs[0])], output, {}, module)
+    return plain("gelu")(t, inputs, {}, output, module)
 
 
 def max_pool(t, inputs, options, output, module):
@@ -558,6 +613,9 @@ def adaptive_max_pool(t, inputs, options, output, module):
 def mean(t, inputs, options, output, module):
     value, dim = inputs[0], options["dim"]
     axes = sorted(d % value.dim() for d in (dim if isinstance(dim, (tuple, list)) else [dim])) if dim is not None else []
+    if axes == [1, 2] and is_channels_last(t, value):
+        value, axes = t.at(value, value.moved().permute(0, 3, 1, 2)), [2, 3]
+        must(t, not options["keepdim"], "keepdim is for rows and columns behind the channels here")
     must(t, value.dim() == 4 and axes == [2, 3], "a mean is over all rows and columns here: x.mean((2, 3))")
     pooled = value.mean((2, 3), keepdim=True)
     made = t.put("global_avg_pool", [t.settle(value)], pooled)
@@ -570,7 +628,7 @@ def dropout(kind):
             t.notes.append("%sF.%s without `training` drops in evaluation, too; here it does not" % (t.line(), kind))
         if not options["p"] or module is None and options["training"] is False:
             return inputs[0]
-        return t.put(kind, [t.settle(inputs[0])], output, {"p": options["p"]}, module)
+        return plain(kind)(t, inputs, {"p": options["p"]}, output, module)
     return make
 
 
@@ -589,6 +647,9 @@ def add(t, inputs, options, output, module):
 
 def multiply(t, inputs, options, output, module):
     values = [v for v in inputs if isinstance(v, Value)]
+    others = [v for v in inputs if isinstance(v, torch.Tensor) and not isinstance(v, Value)]
+    if others:
+        return factors(t, values[0], others[0], output)
     if len(values) == 1:
         return scale(t, values[0], next(v for v in inputs if not isinstance(v, Value)), output)
     for a, b in (values, values[::-1]):
@@ -611,6 +672,17 @@ def gate_layer(t, value):
     if first.shape[0] == source[0] and torch.equal(first, torch.arange(source[0]).view(-1, 1, 1).expand(first.shape)):
         return value.layer
     return None
+
+
+def factors(t, value, parameter, output):
+    """One factor for each channel that the module learns, as the layer scale of ConvNeXt."""
+    last = is_channels_last(t, value)
+    shape = (value.shape[3],) if last else (value.shape[1], 1, 1)
+    must(t, value.dim() == 4 and parameter in t.parameters and tuple(parameter.shape) == shape,
+         "a factor is a number, or a parameter with one value per channel: [channels, 1, 1]")
+    if last:
+        return of_image(t, value, lambda image: t.put_factors(image, parameter, output.permute(0, 3, 1, 2)))
+    return t.put_factors(value, parameter, output)
 
 
 def scale(t, value, factor, output):

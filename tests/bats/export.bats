@@ -74,7 +74,7 @@ schema: lockstep.model/1
 name: placed
 input: [3, 32, 32]
 layers:
-  - zero_pad: {padding: [0, 1, 2, 0]}
+  - zero_pad: {padding: [-1, 1, 2, 0]}
   - dropout2d: {p: 0.1}
   - conv: {out: 6, kernel: 3, stride: 2}
   - max_pool: {size: 2, ceil_mode: true}

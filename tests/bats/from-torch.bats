@@ -52,6 +52,14 @@ converts() {
     grep -q '^  conv1.weight: {trained_epochs: 0}$' OptionA/net.yaml
 }
 
+@test "linear layers for each position, and factors that are the module's own: the same network" {
+    converts ConvNext 'add conv dropout flatten gelu global_avg_pool layer_norm linear stochastic_depth'
+}
+
+@test "a shifted path, and parts of the rows and columns: the same network" {
+    converts Crops 'avg_pool concat conv flatten linear relu zero_pad'
+}
+
 @test "all norms, and layers without names of their own: the same network" {
     converts norms 'adaptive_avg_pool batch_norm conv dropout2d elu flatten gelu group_norm instance_norm layer_norm linear '\
 'local_response_norm log_softmax max_pool mish upsample zero_pad'
@@ -74,6 +82,8 @@ converts() {
         --train data/train.st.zst --out run
     succeeds from_torch strict "$NETS:Dense" run/model.st.zst
     [[ $output == *'All keys matched'* ]] || fail "$output"
+    succeeds from_torch train "$NETS:ConvNext" data scaled
+    [[ $output == *'All keys matched'* ]] || fail "$output"
     succeeds from_torch train "$NETS:Inception" data mine
     [[ $output == *'All keys matched'*' 2.'* ]] || fail "$output"
 }
@@ -89,9 +99,10 @@ Transposed|return self.head(|layers.1 .ConvTranspose2d.: no layer does this; the
 Dilated|return self.head(|layers.1 .Conv2d.: dilation is 1 here
 Reflected|return F.pad(|padding is with zeros here
 Twice|return self.layers[1](|layers.1 .Conv2d.: the layer is used twice
-OwnTensor|return x * self.factor|a tensor of the module's own
+OwnTensor|return x * self.factor|a factor is a number, or a parameter with one value per channel
+OwnSum|return x + self.shift|a tensor of the module's own
 Constant|return x + 1|adding a constant is not here
-Crop|return F.relu(x[|it takes some rows or columns that no stride gives
+Backward|return F.relu(x.flip|no layer does this
 Samples|return F.relu(x[|values move between samples
 Random||forward draws random numbers by itself
 Softmax|return F.softmax(|cross entropy contains it
@@ -100,7 +111,7 @@ RaisesEarly|super().__init__(nn.Conv2d(4, 4 / 2|nets.py:RaisesEarly' fails: Type
 Cumulative|return self.head(|momentum=None is not here
 Tied|return self.head(|layers.2 .Conv2d.: its weight is also that of 'layers.1'
 WeightNorm||layers.1 .Conv2d.: its weight is computed from other tensors
-Positions|return self.head(|a linear layer takes one vector of a sample
+Columns|return self.rows(|a linear layer takes a vector, of a sample or of each position
 compiled||a compiled module shows none of its operations
 Absent||name 'Absent' is not defined
 END

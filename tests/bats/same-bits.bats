@@ -156,7 +156,7 @@ END
 schema: lockstep.model/1
 name: net
 input: [3, 32, 32]
-layers: [zero_pad: {padding: [0, 1, 1, 0]}, dropout2d: {p: 0.2}, conv: {out: 8, kernel: 3, stride: 2}, batch_norm, relu,
+layers: [zero_pad: {padding: [-1, 1, 1, 0]}, dropout2d: {p: 0.2}, conv: {out: 8, kernel: 3, stride: 2}, batch_norm, relu,
          max_pool: {size: 2, ceil_mode: true}, residual: {body: [conv: {out: 10, kernel: 3, stride: 2, padding: 1},
          stochastic_depth: {p: 0.3}], shortcut: [avg_pool: {size: 1, stride: 2}, zero_pad: {padding: [0, 0, 0, 0, 1, 1]}]},
          conv: {out: 7, kernel: 3, padding: 1}, upsample: {scale_factor: 2}, avg_pool: {size: 3, stride: 2, padding: 1, ceil_mode: true},

@@ -206,6 +206,16 @@ FOR_SOME_TESTS model_case models[] = {
                "1}, batch_norm], shortcut: [avg_pool: {size: 1, stride: 2}, zero_pad: {padding: "
                "[0, 0, 0, 0, 1, 2]}]}, relu, zero_pad: {padding: 1}, zero_pad: {padding: 0}, conv: "
                "{out: 4, kernel: 3}, flatten, linear: {out: 10}]"},
+    {.name = "a product whose values are dropped: gradients of -0",
+     .input = "[2, 5, 4]",
+     .layers = "[flatten, linear: {out: 9, name: a}, tanh, multiply: {with: a}, dropout: {p: 0.6}, "
+               "linear: {out: 7, name: b}, tanh, multiply: {with: b}, dropout: {p: 0.6}, linear: "
+               "{out: 10}]"},
+    {.name = "rows, columns and channels taken away, also where others are padded",
+     .input = "[3, 9, 8]",
+     .layers = "[zero_pad: {padding: [-1, 0, 2, -1, 0, -1]}, conv: {out: 6, kernel: 3, padding: "
+               "1}, batch_norm, relu, zero_pad: {padding: [2, -3, -4, 1, -1, 2]}, conv: {out: 5, "
+               "kernel: 3}, relu, zero_pad: {padding: [7, -3, 0, 0]}, flatten, linear: {out: 10}]"},
     {.name = "upsampled images",
      .input = "[2, 5, 4]",
      .layers =

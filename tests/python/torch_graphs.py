@@ -82,8 +82,9 @@ class Graph:
     # Layers that keep the shape.
 
     def resize(self, text):
-        """Zeros around it, or copies, unless it is large."""
-        sides = [self.random.randint(0, 2) for _ in range(self.random.choice([4, 6]))]
+        """Zeros around it, less of it, or copies, unless it is large."""
+        least = 0 if min(self.shape()) < 3 else -1
+        sides = [self.random.randint(least, 2) for _ in range(self.random.choice([4, 6]))]
         if self.random.random() < 0.6:
             self.put(text, "zero_pad", padding=self.random.choice([1, sides]))
         elif math.prod(self.shape()) < 3000:
@@ -373,13 +374,13 @@ class Work:
         mean, std = [torch.tensor(v).double().view(1, -1, 1, 1) for v in (self.mean, self.std)]
         return self.images.double().div(255).sub(mean).div(std)
 
-    def run(self, after):
+    def run(self, after, precision=torch.double):
         """Logits in inference, tensors after a step, and whether rounding might decide."""
         net = Net(self.graph.description())
         load(net, self.net.state_dict())
-        net = net.double()
+        net = net.to(precision)
         after(net)
-        x = self.pixels()
+        x = self.pixels().to(precision)
         with torch.no_grad():
             logits = net.eval()(x)
         kinks = watch_kinks(net.train())
@@ -387,7 +388,7 @@ class Work:
         nn.functional.cross_entropy(net(x), self.labels, label_smoothing=self.smoothing).backward()
         optimizer.step()
         after(net)
-        return logits, dict(net.state_dict()), bool(kinks)
+        return logits.double(), {name: value.double() for name, value in net.state_dict().items()}, bool(kinks)
 
 
 def prepare(number):
@@ -396,6 +397,8 @@ def prepare(number):
         work = Work(number, attempt)
         results = exact_and_moved(work.run)
         if not any(kinks for _, _, kinks in results):
+            # In double, a gradient that is 0 stays so, such as that of a bias before batch norm: moved or not.
+            results.append(work.run(lambda net: None, torch.float))
             return work, [result[:2] for result in results]
     return None
 

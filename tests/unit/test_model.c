@@ -331,7 +331,8 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- max_pool: {size: 2, padding: 2}\n",
             "m.yaml:5:32: 'padding' of a pool may be at most half its 'size'");
     refuses(HEAD "- dropout: {p: 1}\n", "m.yaml:5:16: 'p' must be at least 0 and below 1");
-    refuses(HEAD "- batch_norm: {eps: 0}\n", "m.yaml:5:21: 'eps' must be above 0 and at most 1");
+    refuses(HEAD "- batch_norm: {eps: 0}\n",
+            "m.yaml:5:21: 'eps' must be above 0, and in the range of single precision");
     refuses(HEAD "- dropout: {p: 0.999999999}\n",
             "m.yaml:5:16: 'p' must be at least 0 and below 1 in single precision");
     refuses(
@@ -341,7 +342,7 @@ static void refuses_bad_layers(void **state) {
     refuses(HEAD "- group_norm: {groups: 2}\n",
             "m.yaml:5:24: 'groups': 2 does not divide the 3 channels of layer 'gn1'");
     refuses(HEAD "- group_norm: {groups: 3, eps: 0}\n",
-            "m.yaml:5:32: 'eps' must be above 0 and at most 1");
+            "m.yaml:5:32: 'eps' must be above 0, and in the range of single precision");
     refuses(HEAD "- flatten\n- instance_norm\n",
             "m.yaml:6:3: layer 'gn1' needs an image, but comes after flatten");
     refuses(HEAD "- flatten\n- local_response_norm: {size: 5}\n",
@@ -474,6 +475,8 @@ static void refuses_options_of_geometry_and_chance(void **state) {
     refuses(HEAD "- zero_pad: {padding: [1, 2]}\n",
             "m.yaml:5:23: 'padding': expected an integer, [left, right, top, bottom], or [left, "
             "right, top, bottom, front, back]");
+    refuses(HEAD "- zero_pad: {padding: [-30, -2, 0, 0]}\n",
+            "m.yaml:5:23: 'padding' leaves nothing of the 3x32x32 values of its input");
     refuses(HEAD "- upsample\n", "m.yaml:5:3: 'scale_factor' is missing");
     refuses(HEAD "- stochastic_depth\n", "m.yaml:5:3: 'p' is missing");
     refuses(HEAD "- stochastic_depth: {p: 0.5, mode: rows}\n",

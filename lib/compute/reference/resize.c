@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Zero padding, and upsampling.
+#include <stdbool.h>
 #include <string.h>
 
 #include "compute/reference.h"
@@ -16,20 +17,28 @@ static size_t index_of(shape s, int n, int c, int y, int x) {
             for (int y = 0; y < (s).height; y++) \
                 for (int x = 0; x < (s).width; x++)
 
-// Where a value of the input is in the output.
-static size_t padded(const layer *l, int n, int c, int y, int x) {
-    return index_of(l->out, n, c + l->pad_c, y + l->pad_h, x + l->pad_w);
+static bool is_inside(shape s, int c, int y, int x) {
+    return c >= 0 && c < s.channels && y >= 0 && y < s.height && x >= 0 && x < s.width;
 }
 
 static void zero_pad(const reference_task *t) {
-    memset(t->y, 0, (size_t)t->samples * shape_size(t->l->out) * sizeof *t->y);
-    EACH_VALUE(t->samples, t->l->in, n, c, y, x)
-    t->y[padded(t->l, n, c, y, x)] = t->x[index_of(t->l->in, n, c, y, x)];
+    const layer *l = t->l;
+    EACH_VALUE(t->samples, l->out, n, c, y, x) {
+        const int channel = c - l->pad_c, row = y - l->pad_h, column = x - l->pad_w;
+        const bool inside = is_inside(l->in, channel, row, column);
+        t->y[index_of(l->out, n, c, y, x)] =
+            inside ? t->x[index_of(l->in, n, channel, row, column)] : 0;
+    }
 }
 
 static void zero_pad_backward(const reference_task *t) {
-    EACH_VALUE(t->samples, t->l->in, n, c, y, x)
-    t->dx[index_of(t->l->in, n, c, y, x)] = t->dy[padded(t->l, n, c, y, x)];
+    const layer *l = t->l;
+    EACH_VALUE(t->samples, l->in, n, c, y, x) {
+        const int channel = c + l->pad_c, row = y + l->pad_h, column = x + l->pad_w;
+        const bool inside = is_inside(l->out, channel, row, column);
+        t->dx[index_of(l->in, n, c, y, x)] =
+            inside ? t->dy[index_of(l->out, n, channel, row, column)] : 0;
+    }
 }
 
 // The value of the input that a value of the output is.

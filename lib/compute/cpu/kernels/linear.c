@@ -125,7 +125,8 @@ void KERNEL(linear_weight)(const linear_weight_task *t) {
     for (; j < t->outputs; j++) weight_rows(t, row, j, 1);
     if (!t->db) return;
     for (j = t->first; j < t->end; j++) {
-        float sum = sum_by_halves(t->dz + (size_t)j * LANES);
+        // Lanes past the last sample may be -0, as 0 times a negative value is. A zero sum is 0.
+        float sum = 0.0f + sum_by_halves(t->dz + (size_t)j * LANES);
         t->db[j] = t->accumulate ? t->db[j] + sum : sum;
     }
 }

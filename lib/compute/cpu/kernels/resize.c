@@ -3,12 +3,22 @@
 #include "compute/layer_sums.h"
 #include "simd.h"
 
+static size_t offset(const view *v, int c, int y, int x) {
+    return (size_t)c * v->plane + (size_t)y * v->row + (size_t)x * LANES;
+}
+
 static float *at(const view *v, int c, int y, int x) {
-    return v->data + (size_t)c * v->plane + (size_t)y * v->row + (size_t)x * LANES;
+    return v->data + offset(v, c, y, x);
 }
 
 static size_t dense(const view *v, int c, int y, int x) {
     return (((size_t)c * (size_t)v->height + (size_t)y) * (size_t)v->width + (size_t)x) * LANES;
+}
+
+// A view of values of this shape without gaps.
+static view dense_view(const view *v) {
+    const size_t row = (size_t)v->width * LANES;
+    return (view){NULL, v->channels, v->height, v->width, row, row * (size_t)v->height};
 }
 
 static size_t row_bytes(const view *v) {
@@ -21,18 +31,27 @@ static size_t row_bytes(const view *v) {
     for (int c = 0; c < (v)->channels; c++) \
         for (int y = 0; y < (v)->height; y++)
 
+// y(c + channels, y + rows, x + columns) = x(c, y, x) where both exist; the other values of y are 0.
+static void shift(const float *from, const view *x, float *to, const view *y, int channels,
+                  int rows, int columns) {
+    const int first = columns > 0 ? columns : 0;
+    const int end = x->width + columns < y->width ? x->width + columns : y->width;
+    EACH_ROW(y, c, row) {
+        const int channel = c - channels, above = row - rows;
+        memset(to + offset(y, c, row, 0), 0, row_bytes(y));
+        if (channel >= 0 && channel < x->channels && above >= 0 && above < x->height && first < end)
+            memcpy(to + offset(y, c, row, first), from + offset(x, channel, above, first - columns),
+                   (size_t)(end - first) * LANES * sizeof *to);
+    }
+}
+
 void KERNEL(zero_pad)(const layer_task *t) {
-    const layer *l = t->l;
-    EACH_ROW(&t->y, c, y) memset(at(&t->y, c, y, 0), 0, row_bytes(&t->y));
-    EACH_ROW(&t->x, c, y)
-    memcpy(at(&t->y, c + l->pad_c, y + l->pad_h, l->pad_w), at(&t->x, c, y, 0), row_bytes(&t->x));
+    shift(t->x.data, &t->x, t->y.data, &t->y, t->l->pad_c, t->l->pad_h, t->l->pad_w);
 }
 
 void KERNEL(zero_pad_backward)(const layer_task *t) {
-    const layer *l = t->l;
-    EACH_ROW(&t->x, c, y)
-    memcpy(t->dx + dense(&t->x, c, y, 0),
-           t->dy + dense(&t->y, c + l->pad_c, y + l->pad_h, l->pad_w), row_bytes(&t->x));
+    const view y = dense_view(&t->y), x = dense_view(&t->x);
+    shift(t->dy, &y, t->dx, &x, -t->l->pad_c, -t->l->pad_h, -t->l->pad_w);
 }
 
 // ---- Upsampling: each value becomes stride_h rows and stride_w columns ----

@@ -8,7 +8,7 @@
 typedef struct resize_task {
     shape in, out;
     int channels, rows,
-        columns;       // padding: zeros in front; upsampling: copies of each row and column
+        columns;       // padding: how far values move; upsampling: copies of each row and column
     const float *from; // x, or dy
     float *to;         // y, or dx
 } resize_task;
@@ -28,20 +28,6 @@ static __global__ void __launch_bounds__(BLOCK) pad(cut c, resize_task t, unsign
     const bool inside = channel >= 0 && channel < t.in.channels && y >= 0 && y < t.in.height &&
                         x >= 0 && x < t.in.width;
     t.to[element(p, c, t.out, p.y, p.x)] = inside ? t.from[element(from, c, t.in, y, x)] : 0.0f;
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    pad_backward(cut c, resize_task t, unsigned elements) {
-    const unsigned at = blockIdx.x * BLOCK + threadIdx.x;
-    const position p = position_of(at, c, t.in);
-    const size_t shard = (size_t)shard_of_block(c);
-    position from = p;
-    from.plane += shard * (size_t)(t.out.channels - t.in.channels) + (size_t)t.channels;
-    compute_early(from.plane);
-    wait_for_kernels_before();
-    if (at >= elements) return;
-    t.to[element(p, c, t.in, p.y, p.x)] =
-        t.from[element(from, c, t.out, p.y + t.rows, p.x + t.columns)];
 }
 
 // ---- Upsampling ----
@@ -77,25 +63,22 @@ static __global__ void __launch_bounds__(BLOCK)
 
 // ---- Launches ----
 
-static resize_task pad_of(const layer *l, const float *from, float *to) {
-    return resize_task{l->in, l->out, l->pad_c, l->pad_h, l->pad_w, from, to};
-}
-
 static resize_task repeat_of(const layer *l, const float *from, float *to) {
     return resize_task{l->in, l->out, 0, l->stride_h, l->stride_w, from, to};
 }
 
 void cuda_zero_pad(launch_stream s, const cut *c, const cuda_layer_task *t) {
-    const unsigned elements = elements_of_shard(c, t->l->out);
-    if (c->first < c->end)
-        LAUNCH(pad, grid_of(c, elements), BLOCK, s, *c, pad_of(t->l, t->x, t->y), elements);
+    const layer *l = t->l;
+    const unsigned elements = elements_of_shard(c, l->out);
+    const resize_task pads{l->in, l->out, l->pad_c, l->pad_h, l->pad_w, t->x, t->y};
+    if (c->first < c->end) LAUNCH(pad, grid_of(c, elements), BLOCK, s, *c, pads, elements);
 }
 
 void cuda_zero_pad_backward(launch_stream s, const cut *c, const cuda_layer_task *t) {
-    const unsigned elements = elements_of_shard(c, t->l->in);
-    if (c->first < c->end)
-        LAUNCH(pad_backward, grid_of(c, elements), BLOCK, s, *c, pad_of(t->l, t->dy, t->dx),
-               elements);
+    const layer *l = t->l;
+    const unsigned elements = elements_of_shard(c, l->in);
+    const resize_task back{l->out, l->in, -l->pad_c, -l->pad_h, -l->pad_w, t->dy, t->dx};
+    if (c->first < c->end) LAUNCH(pad, grid_of(c, elements), BLOCK, s, *c, back, elements);
 }
 
 void cuda_upsample(launch_stream s, const cut *c, const cuda_layer_task *t) {

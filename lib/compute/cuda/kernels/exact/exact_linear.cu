@@ -119,7 +119,7 @@ static __device__ __forceinline__ void sum_linear_biases(const cut &c, const exa
     const float *dz = t.dz + (shard * (size_t)t.outputs + (size_t)o) * (size_t)c.lanes + lane;
     const float sum = tree_sum<float>(groups_of(samples), [&](unsigned g) {
         const int sample = (int)(g * GROUP) + lane;
-        return sum_by_halves(sample < samples ? dz[g * GROUP] : 0.0f, cpu_lanes(c.lanes));
+        return 0.0f + sum_by_halves(sample < samples ? dz[g * GROUP] : 0.0f, cpu_lanes(c.lanes));
     });
     if (lane == 0 && output < t.outputs)
         t.gradients.base[shard * t.gradients.stride + t.bias_at + (size_t)output] = sum;

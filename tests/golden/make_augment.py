@@ -84,8 +84,14 @@ def random_resized(chosen, image):
     resized(image, chosen.randint(0, height - h), chosen.randint(0, width - w), h, w)
 
 
+def turn_hue(image, turns):
+    """adjust_hue of bytes, as it is since torchvision 0.15: before, its result was rounded down at 255 in place of 256."""
+    turned = F.adjust_hue(F.convert_image_dtype(image, torch.float), turns)
+    return F.convert_image_dtype(turned, torch.uint8)
+
+
 ADJUST = {"brightness": F.adjust_brightness, "contrast": F.adjust_contrast, "saturation": F.adjust_saturation,
-          "hue": F.adjust_hue}
+          "hue": turn_hue}
 
 
 def jitter(image, *changes):

@@ -42,8 +42,8 @@ check-layers: ## Check that includes point downward only
 	@scripts/check-layers
 check-kernels: ## Check that every CUDA kernel waits for those before it
 	@scripts/check-kernels
-# Everything that a model's bits come from: not the slow references, statistics and pages.
-BITS_OBJ     = $(filter-out $(OBJ)/lib/compute/reference/%,$(filter $(foreach room,base compute data dist experiment nn train,$(OBJ)/lib/$(room)/%),$(LIBOBJ))) \
+# Everything that a model's bits come from: not statistics and pages.
+BITS_OBJ     = $(filter $(foreach room,base compute data dist experiment nn train,$(OBJ)/lib/$(room)/%),$(LIBOBJ)) \
                $(patsubst %,$(EMU)/%.o,$(CUDA_CU) $(CUDA_C))
 check-libm: $(BITS_OBJ) ## Check that no bit of a model depends on libm
 	@scripts/check-libm '$(CC)' $(BITS_OBJ)

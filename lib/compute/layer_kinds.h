@@ -13,9 +13,9 @@
 #include "base/host_device.h"
 
 // ROW(to, KIND, word, options, the values of its layer_traits). Model files know a layer by its
-// word, and so do its functions: reference_WORD (reference.h), and of an unfused layer WORD and
-// WORD_backward among an executor's kernels. `options`: what model files say of it, and what reads
-// that (nn/layer_types.c); `plain` are none. `to` is handed to each ROW.
+// word, and so do its functions: reference_WORD (tests/ops/reference.h), and of an unfused layer
+// WORD and WORD_backward among an executor's kernels. `options`: what model files say of it, and
+// what reads that (nn/layer_types.c); `plain` are none. `to` is handed to each ROW.
 
 // Functions of each element that can end an epilogue; many are smooth. Kernels compute a value and
 // its derivative by WORD_at (cpu/kernels/activation.h, cuda/kernels/activation.cuh).

@@ -13,9 +13,9 @@ setup_file() {
     write_experiment e.yaml "$LENET_BN" 'optimizer={kind: sgd, lr: 0.1}' \
         'schedule={kind: multistep, milestones: [1], gamma: 0.1}' 'normalize={mean: [0.4, 0.5, 0.6], std: [0.2, 0.25, 0.3]}'
     "$BIN/train-single" -q --experiment e.yaml --train data/train.st.zst --test data/test.st.zst --out run/train
-    write_experiment placed.yaml model="$(placed_model)" epochs=1
-    "$BIN/train-single" -q --experiment placed.yaml --train data/train.st.zst --out placed
-    "$BIN/evaluate" -q --model placed/model.st.zst --data data/test.st.zst --out placed/evaluate
+    write_experiment moves.yaml model="$ROOT/tests/fixtures/moves.yaml" epochs=1
+    "$BIN/train-single" -q --experiment moves.yaml --train data/train.st.zst --out moves
+    "$BIN/evaluate" -q --model moves/model.st.zst --data data/test.st.zst --out moves/evaluate
     odd_model
     write_experiment odd.yaml model="$PWD/odd-model.yaml" epochs=1
     "$BIN/train-single" -q --experiment odd.yaml --train data/train.st.zst --out odd
@@ -64,33 +64,6 @@ layers:
   - relu
   - linear: {out: 10, name: logits}
 END
-}
-
-# Windows beyond the image, of unequal size and of any padding; zeros around it, copies; and layers that only drop in
-# training. Prints the path.
-placed_model() {
-    cat >placed-model.yaml <<'END'
-schema: lockstep.model/1
-name: placed
-input: [3, 32, 32]
-layers:
-  - zero_pad: {padding: [-1, 1, 2, 0]}
-  - dropout2d: {p: 0.1}
-  - conv: {out: 6, kernel: 3, stride: 2}
-  - max_pool: {size: 2, ceil_mode: true}
-  - avg_pool: {size: 3, stride: 2, padding: 1, ceil_mode: true}
-  - avg_pool: {size: 3, stride: 1, padding: 1, count_include_pad: false}
-  - residual:
-      body: [conv: {out: 9, kernel: 3, stride: 2, padding: 1}, relu, stochastic_depth: {p: 0.2}]
-      shortcut: [avg_pool: {size: 1, stride: 2}, zero_pad: {padding: [0, 0, 0, 0, 1, 2]}]
-  - upsample: {scale_factor: [2, 3]}
-  - adaptive_avg_pool: {output_size: [4, 7]}
-  - adaptive_avg_pool: {output_size: [2, 7]}
-  - stochastic_depth: {p: 0.5, mode: batch}
-  - flatten
-  - linear: {out: 10}
-END
-    echo "$PWD/placed-model.yaml"
 }
 
 # need_package NAME: sets $PEER_PYTHON to a Python that has it; skips without one.
@@ -287,7 +260,7 @@ values_of() {
 @test "onnx: onnx's checker accepts the file" {
     need_package onnx
     local run
-    for run in run odd branches placed channels kinds; do
+    for run in run odd branches moves channels kinds; do
         "$BIN/tensor" export --format onnx --out m.onnx $run
         succeeds "$PEER_PYTHON" "$PEER" check m.onnx
     done
@@ -296,7 +269,7 @@ values_of() {
 @test "onnx: onnxruntime gives the same logits as evaluate" {
     need_package onnxruntime
     local run
-    for run in run odd branches placed channels kinds; do
+    for run in run odd branches moves channels kinds; do
         "$BIN/tensor" export --format onnx --out m.onnx $run
         succeeds "$PEER_PYTHON" "$PEER" onnx m.onnx data/test.st.zst $run/evaluate/predictions.st.zst
     done
@@ -328,7 +301,7 @@ values_of() {
     need_torch
     need_program zstd
     local run
-    for run in run odd branches placed channels kinds; do
+    for run in run odd branches moves channels kinds; do
         "$BIN/tensor" export --format torch --out $run/torch $run
         succeeds with_torch "$PEER" torch $run/torch data/test.st.zst $run/evaluate/predictions.st.zst
     done

@@ -152,18 +152,8 @@ END
 # Shards of 18, 7 and 4 samples take the kernels for 16, eight and four; the first has two groups.
 @test "layers that move, repeat and drop values" {
     local batch
-    cat >net.yaml <<'END'
-schema: lockstep.model/1
-name: net
-input: [3, 32, 32]
-layers: [zero_pad: {padding: [-1, 1, 1, 0]}, dropout2d: {p: 0.2}, conv: {out: 8, kernel: 3, stride: 2}, batch_norm, relu,
-         max_pool: {size: 2, ceil_mode: true}, residual: {body: [conv: {out: 10, kernel: 3, stride: 2, padding: 1},
-         stochastic_depth: {p: 0.3}], shortcut: [avg_pool: {size: 1, stride: 2}, zero_pad: {padding: [0, 0, 0, 0, 1, 1]}]},
-         conv: {out: 7, kernel: 3, padding: 1}, upsample: {scale_factor: 2}, avg_pool: {size: 3, stride: 2, padding: 1, ceil_mode: true},
-         adaptive_avg_pool: {output_size: [3, 7]}, stochastic_depth: {p: 0.4, mode: batch}, flatten, linear: {out: 10}]
-END
     for batch in 72 28 16; do
-        write_experiment e.yaml model=net.yaml global_batch="$batch" epochs=1
+        write_experiment e.yaml model="$ROOT/tests/fixtures/moves.yaml" global_batch="$batch" epochs=1
         rm -rf reference
         reference e.yaml "$data/394/train.st.zst"
         agrees train-single e.yaml "$data/394/train.st.zst" --threads 3

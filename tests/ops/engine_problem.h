@@ -14,10 +14,10 @@
 #include "base/reduction_tree.h"
 #include "base/yaml_tree.h"
 #include "compute/backend.h"
-#include "compute/reference.h"
 #include "engine_cases.h"
 #include "nn/initial_values.h"
 #include "nn/model.h"
+#include "reference.h"
 
 // How far the engine, which works in float, may be from the reference. Most tensors of a gradient
 // agree to 1e-6. Batch norm over a handful of samples is different: if a deviation is near zero,

@@ -9,7 +9,7 @@
 
 #include "../few.h"
 #include "compute/cpu/kernels.h"
-#include "compute/reference.h"
+#include "reference.h"
 
 // A sanitizer, for which the values do not matter, gets fewer.
 #define VALUES ((fewest_cases() ? 1 << 10 : 1 << 16) * GROUP)

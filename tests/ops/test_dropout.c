@@ -9,9 +9,9 @@
 #include "base/yaml_tree.h"
 #include "compute/backend.h"
 #include "compute/cpu/kernels.h"
-#include "compute/reference.h"
 #include "nn/initial_values.h"
 #include "nn/model.h"
+#include "reference.h"
 
 static const char *const isas[] = {"baseline", "v3", "v4"};
 enum { ISAS = sizeof isas / sizeof *isas };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "compute/backend.h"
-#include "compute/reference.h"
+#include "reference.h"
 
 // A float sum of 64×64 terms and more, one after another, is off by 1e-5; to round once costs 6e-8.
 static const double ALLOWED = 6e-7, ALLOWED_WINOGRAD = 2e-6;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "compute/cpu/kernels.h"
-#include "compute/reference.h"
+#include "reference.h"
 
 enum { WINDOW = 4 };
 

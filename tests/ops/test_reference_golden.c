@@ -5,10 +5,10 @@
 // sides compute in double, so they agree up to rounding.
 #include "golden_update.h"
 
-#include "compute/reference.h"
 #include "data/tensor/tensor_file.h"
 #include "nn/layer_types.h"
 #include "nn/optimizer.h"
+#include "reference.h"
 
 static const char PATH[] = "tests/golden/operations.safetensors";
 // Most agree to 1e-15. Batch norm of two values per channel cancels nearly everything: 1e-11.

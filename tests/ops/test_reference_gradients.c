@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "base/yaml_tree.h"
-#include "compute/reference.h"
 #include "engine_cases.h"
 #include "nn/model.h"
+#include "reference.h"
 
 // h² f''' and the rounding error / h are both about 1e-10 here.
 static const double STEP = 1e-5;

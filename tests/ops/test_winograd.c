@@ -9,7 +9,7 @@
 
 #include "compute/backend.h"
 #include "compute/layer_sums.h"
-#include "compute/reference.h"
+#include "reference.h"
 
 enum { SAMPLES = GROUP };
 

@@ -31,7 +31,7 @@ static size_t row_bytes(const view *v) {
     for (int c = 0; c < (v)->channels; c++) \
         for (int y = 0; y < (v)->height; y++)
 
-// y(c + channels, y + rows, x + columns) = x(c, y, x) where both exist; the other values of y are 0.
+// y(c + channels, row + rows, column + columns) = x(c, row, column) where both exist, else 0.
 static void shift(const float *from, const view *x, float *to, const view *y, int channels,
                   int rows, int columns) {
     const int first = columns > 0 ? columns : 0;

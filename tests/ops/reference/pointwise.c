@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "../reference.h"
 #include "base/random.h"
-#include "compute/reference.h"
 
 static size_t count(const reference_task *t) {
     return (size_t)t->samples * shape_size(t->l->in);

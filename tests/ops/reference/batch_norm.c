@@ -2,7 +2,7 @@
 // Batch normalisation, and the running statistics that inference uses.
 #include <math.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 static size_t positions(shape s) {
     return (size_t)s.height * (size_t)s.width;

@@ -2,7 +2,7 @@
 // Local response normalisation (Krizhevsky, Sutskever and Hinton 2012), as PyTorch defines it.
 #include <math.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 // Value i of all samples: its channel, and its distance from the same value of the next channel.
 typedef struct value {

@@ -2,7 +2,7 @@
 // Group normalisation (Wu and He 2018): of each sample by itself.
 #include <math.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 // The channels of one group, of one sample, and their statistics.
 typedef struct part {

@@ -8,8 +8,8 @@
 //
 // Backward functions write the gradient of their input (`dx` may be NULL if it is not needed) and
 // *add* the gradients of parameters to the existing values.
-#ifndef LOCKSTEP_COMPUTE_REFERENCE_H
-#define LOCKSTEP_COMPUTE_REFERENCE_H
+#ifndef LOCKSTEP_TESTS_REFERENCE_H
+#define LOCKSTEP_TESTS_REFERENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 static size_t plane(shape s) {
     return (size_t)s.height * (size_t)s.width;

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 static size_t index_of(shape s, int n, int c, int y, int x) {
     return (((size_t)n * (size_t)s.channels + (size_t)c) * (size_t)s.height + (size_t)y) *

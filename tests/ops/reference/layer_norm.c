@@ -2,7 +2,7 @@
 // Layer normalisation (Ba, Kiros and Hinton 2016), over the channels of each position.
 #include <math.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 // The channels at one position of one sample, `step` values apart, and their statistics.
 typedef struct column {

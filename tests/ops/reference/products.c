@@ -2,7 +2,7 @@
 // Convolution and linear layers, as sums of products written out.
 #include <string.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 // Finds the position in the input under kernel element (ky, kx) for the output at (oy, ox). False:
 // it is in the padding.

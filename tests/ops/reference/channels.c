@@ -2,7 +2,7 @@
 // Layers that only move channels.
 #include <string.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 static size_t plane(const reference_task *t) {
     return (size_t)t->l->in.height * (size_t)t->l->in.width;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../reference.h"
 #include "base/memory.h"
-#include "compute/reference.h"
 
 #define ROW(to, KIND, word, ...) [LAYER_##KIND] = &reference_##word,
 const reference_layer *const reference_layers[LAYER_KINDS] = {LAYERS(ROW, )};

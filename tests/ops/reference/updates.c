@@ -2,7 +2,7 @@
 // The optimizers as torch.optim computes them.
 #include <math.h>
 
-#include "compute/reference.h"
+#include "../reference.h"
 
 static void sgd(const update_rule *rule, double g, double *parameter, double *momentum) {
     g += (double)rule->weight_decay * *parameter;

@@ -127,9 +127,12 @@ static status read_init(train_run *r, error *err) {
     checkpoint *c = &r->checkpoint;
     tensor_file f = {0};
     status rc;
+    const import_exceptions of_experiment = {&s->init_except, "initial_weights.except",
+                                             STATUS_INPUT};
+    const import_exceptions of_option = {&s->init_except, "--init-except", STATUS_USAGE};
     TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
-    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init, &s->init_except,
-                     r->experiment->weights_path ? "initial_weights.except" : "--init-except",
+    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init,
+                     r->experiment->weights_path ? &of_experiment : &of_option,
                      train_start_leads(s) ? s->log : NULL, err));
     train_manifest_input(r->manifest, s->init, &f);
     describe_init(r, f.content);

@@ -97,8 +97,8 @@ status trained_model_read(trained_model *t, const model_source *s, error *err) {
     t->parameters = memory_try_new_aligned(p->parameters, sizeof *t->parameters, err);
     t->buffers = memory_try_new_aligned(p->buffers, sizeof *t->buffers, err);
     if (!t->parameters || !t->buffers) goto out;
-    TRY(model_import(&t->model, t->parameters, t->buffers, &t->checkpoint, s->path, NULL, NULL,
-                     s->log, err));
+    TRY(model_import(&t->model, t->parameters, t->buffers, &t->checkpoint, s->path, NULL, s->log,
+                     err));
 out:
     return rc;
 }

@@ -49,6 +49,9 @@ $(SLOW_STEPS): tests/bench/slow_steps.c $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIC -shared $(LDFLAGS) $< -o $@ -ldl
 
+# What the bats files need beside the tools; tests/gpu/pack packs `usage`.
+FOR_BATS := $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) $(OBJ)/tests/bench/usage
+
 # Those that take longest, and those that wait for most of their time, begin first: none runs alone
 # at the end.
 LONGEST := test_cuda_engine test_cuda_exact same-bits restarts wheel browser cuda test_launch test_comm slurm mpi \
@@ -56,7 +59,7 @@ LONGEST := test_cuda_engine test_cuda_exact same-bits restarts wheel browser cud
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name) %/$(name).bats,$(1))) \
                 $(filter-out $(foreach name,$(LONGEST),%/$(name) %/$(name).bats),$(1))
 .PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
-test: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
+test: all emulation $(FOR_BATS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
 	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(call longest_first,$(sort $(CUDA_TESTS) $(OPS_TESTS)) $(UNIT_TESTS) $(BATS_FILES))
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)
@@ -68,7 +71,7 @@ test-cuda: all check-test-deps $(OPS_TESTS) ## Run the tests of the CUDA backend
 	@$(if $(CUDA_SO),,$(MAKE) --no-print-directory no-nvcc)
 	@$(RUN_TESTS_CUDA) $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c)) \
 	    $(wildcard tests/bats/cuda.bats tests/bats/nccl.bats)
-test-bats: all emulation $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
+test-bats: all emulation $(FOR_BATS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
 	@$(RUN_TESTS) $(BATS_FILES)
 check-test-deps:
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS) $(TEST_PKGS)

@@ -49,7 +49,7 @@ static status usage(const parser *p, error *err, const char *what, const char *w
                      prefix(), p->tool->name);
 }
 
-static void append(cli_list *list, const char *item) {
+void cli_list_add(cli_list *list, const char *item) {
     void *items = list->items;
     memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items = items;
@@ -124,7 +124,7 @@ static status set_value(const cli_option *o, const char *text, error *err) {
     switch (o->type) {
     case CLI_FLAG: *(bool *)o->value = true; break;
     case CLI_STRING: *(const char **)o->value = text; break;
-    case CLI_LIST: append(o->value, text); return STATUS_OK;
+    case CLI_LIST: cli_list_add(o->value, text); return STATUS_OK;
     case CLI_INTEGER: return set_integer(o, text, err);
     case CLI_NUMBER: return set_number(o, text, err);
     }
@@ -199,7 +199,7 @@ static status take_all(parser *p, error *err) {
         else if (options && argument[0] == '-' && argument[1])
             rc = take_short(p, argument, err);
         else
-            append(p->operands, argument);
+            cli_list_add(p->operands, argument);
         if (rc != STATUS_OK) return rc;
         if (p->help || p->version || p->completions) break; // the rest no longer matters
     }

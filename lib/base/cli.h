@@ -20,7 +20,8 @@ typedef enum cli_type {
     CLI_NUMBER,  // double *: between min and max; INT64_MAX is no limit
 } cli_type;
 
-// Values in the order of the command line. The strings are argv's; release with cli_list_release.
+// Values in the order of the command line. The strings are argv's, or those of who adds them;
+// release with cli_list_release.
 typedef struct cli_list {
     const char **items;
     size_t count, capacity;
@@ -98,6 +99,7 @@ status cli_run(const cli_tool *tool, int argc, char **argv, FILE *answers, cli_w
                void *arguments, error *err) MUST_CHECK;
 int cli_main_of(const char *name, cli_function *tool, int argc, char **argv);
 
+void cli_list_add(cli_list *list, const char *item);
 void cli_list_release(cli_list *list);
 
 // Returns the front command `lockstep` as it was typed, if it started this tool; else NULL. It is

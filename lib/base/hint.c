@@ -117,6 +117,8 @@ static const row same[] = {
     {"transform transforms augmentation* dataaugmentation", "augment", NULL},
     {"normalise normalization", "normalize", NULL},
     {"ema modelema averaging", "average", NULL},
+    {"pretrained pretrainedweights pretrainedmodel checkpoint weights loadfrom finetunefrom",
+     "initial_weights", "It is {file, except}"},
     {"syncbn syncbatchnorm", "sync_batch_norm", NULL},
     {"smoothing labelsmoothingfactor smooth", "label_smoothing", NULL},
     {"dropremainder", "drop_last", NULL},
@@ -296,11 +298,11 @@ static const row other[] = {
      "it is the option --threads of the train tools"},
     {"outputdir savedir logdir checkpointdir", "global_batch",
      "it is the option --out of the train tools"},
-    {"resume resumefromcheckpoint pretrained checkpoint", "global_batch",
-     "the options --resume and --init of the train tools continue a run and begin with a model"},
+    {"resume resumefromcheckpoint", "global_batch",
+     "the option --resume of the train tools continues a run"},
     {"base", "global_batch", "it is a key of files: another file is another --experiment"},
     {"init initializer weightinit initialization kernelinitializer", "global_batch",
-     "the initial values of tensors are 'init' in 'tensors'"},
+     "the initial values of tensors are 'init' in 'tensors'; 'initial_weights' is a file of them"},
     {"swa", "average", "not here; 'average' has the kinds 'ema' and 'lookahead'"},
     {"cutmix cutmixalpha", "mixup", "not here; 'mixup' blends whole images"},
     {"randaugment autoaugment trivialaugment*", "augment", AUGMENT},
@@ -335,7 +337,7 @@ static const row other[] = {
      "leave it out: pixels are numbers from 0 to 1 by themselves"},
     {"normalize", "random_crop", "it is 'normalize: {mean, std}' of the experiment"},
     {"mixup", "random_crop", "it is 'mixup: {alpha}' of the experiment"},
-    {"randomverticalflip verticalflip vflip resize centercrop fivecrop colorjitter "
+    {"randomverticalflip verticalflip vflip resize centercrop fivecrop "
      "randomgrayscale grayscale gaussianblur randomperspective randomerasing gridmask autoaugment "
      "randaugment trivialaugment* augmix cutmix randominvert randomposterize randomsolarize "
      "gaussiannoise elastictransform translation randomtranslation randomzoom randomshear",

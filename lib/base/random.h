@@ -28,6 +28,7 @@ typedef enum random_purpose {
     RANDOM_VALIDATION = 17, // samples left out of training: sample id (key: validation.seed)
     RANDOM_MIXUP = 18,      // shares of blended images: epoch, sample id
     RANDOM_RESIZED_CROP = 19,
+    RANDOM_COLOR_JITTER = 20,
 } random_purpose;
 
 // Identifies one stream of numbers.

@@ -37,7 +37,16 @@ typedef enum augment_kind {
     AUGMENT_RANDOM_AFFINE,   // RandomAffine(degrees, translate, scale), nearest, about the centre
     AUGMENT_CUTOUT,          // a square with a random centre is erased
     AUGMENT_RESIZED_CROP,    // RandomResizedCrop(size of the image, scale, ratio), bilinear; once
+    AUGMENT_COLOR_JITTER,    // ColorJitter(brightness, contrast, saturation, hue)
 } augment_kind;
+
+typedef enum color_property {
+    COLOR_BRIGHTNESS,
+    COLOR_CONTRAST,
+    COLOR_SATURATION,
+    COLOR_HUE,
+} color_property;
+enum { COLOR_PROPERTIES = COLOR_HUE + 1 };
 
 typedef struct augmentation {
     augment_kind kind;
@@ -53,6 +62,7 @@ typedef struct augmentation {
     double scale[2];     // affine: smallest, largest; above 0. Resized crop: parts of the area
     double ratio[2];     // resized crop: smallest, largest width / height
     double log_ratio[2]; // their logarithms
+    double jitter[COLOR_PROPERTIES]; // jitter: largest change of each; 0: none
 } augmentation;
 
 // Applied in order, each to the result of the previous one.
@@ -372,6 +382,7 @@ HOST_DEVICE static inline augment_map augment_map_of(const augmentation *a, cons
     case AUGMENT_CUTOUT: return augment_map_erase(a, augment_choose_cutout(a, key, place, size));
     case AUGMENT_RESIZED_CROP:
         return augment_map_resample(augment_choose_resized_crop(a, key, place, size));
+    case AUGMENT_COLOR_JITTER: break; // changes values: not for devices, see augment_needs_host
     }
     return map;
 }

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "data/color_jitter.h"
+
 // ---- Crop and flip ----
 
 void image_crop(shape size, int padding, crop_choice c, const uint8_t *from, uint8_t *to) {
@@ -161,7 +163,18 @@ static void apply(const augment_list *list, const augment_key *key, int place, s
     case AUGMENT_RESIZED_CROP:
         image_resized_crop(size, augment_choose_resized_crop(a, key, place, size), from, to);
         break;
+    case AUGMENT_COLOR_JITTER: {
+        const color_jitter_choice c = color_jitter_choose(a, key, place);
+        image_color_jitter(size, &c, from, to);
+        break;
     }
+    }
+}
+
+bool augment_needs_host(const augment_list *list) {
+    for (int k = 0; k < list->count; k++)
+        if (list->items[k].kind == AUGMENT_COLOR_JITTER) return true;
+    return false;
 }
 
 void augment_sample(const augment_list *list, const augment_key *key, shape size,

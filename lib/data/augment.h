@@ -13,6 +13,10 @@
 void augment_sample(const augment_list *list, const augment_key *key, shape size,
                     const uint8_t *from, uint8_t *scratch, uint8_t *to);
 
+// Does an entry depend on all pixels of an image, as the contrast of a color jitter does? Then
+// devices, which compute pixel by pixel, leave the list to the host.
+bool augment_needs_host(const augment_list *list);
+
 // Copies the rows and columns that begin at (top - padding, left - padding). The size stays the
 // same.
 void image_crop(shape size, int padding, crop_choice c, const uint8_t *from, uint8_t *to);

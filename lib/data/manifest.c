@@ -228,12 +228,17 @@ static yaml_node *input_hashes(const yaml_node *inputs) {
 }
 
 // A new name or a corrected title must not cause a new training. `tta` is what an experiment's
-// evaluation does; in that one's own manifest it is `views`.
+// evaluation does; in that one's own manifest it is `views`. The file of the initial weights is an
+// input.
 yaml_node *manifest_key_parameters(const yaml_node *all) {
     static const char *const shown[] = {"name",      "title", "repeats", "target_accuracy",
                                         "published", "tta"};
+    static const char weights[] = "initial_weights";
     yaml_node *parameters = yaml_copy(all);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) yaml_remove(parameters, shown[i]);
+    yaml_node *own = (yaml_node *)yaml_find(parameters, weights); // the copy's
+    if (own && own->kind == YAML_MAPPING) yaml_remove(own, "file");
+    if (own && own->count == 0) yaml_remove(parameters, weights);
     return parameters;
 }
 

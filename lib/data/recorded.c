@@ -128,15 +128,17 @@ out:
     return rc;
 }
 
-status recorded_add_input(manifest *m, const char *path, error *err) {
-    bool folder;
-    record r = {0};
-    status rc;
-    TRY(shard_files_is_folder(path, &folder, err));
-    if (folder) return add_shards(m, path, err);
+status recorded_add_file(manifest *m, const char *path, error *err) {
+    record r;
     record_open(&r, path);
-    TRY(add_file(m, &r, path, err));
-out:
+    status rc = add_file(m, &r, path, err);
     yaml_free(r.root);
     return rc;
+}
+
+status recorded_add_input(manifest *m, const char *path, error *err) {
+    bool folder;
+    status rc = shard_files_is_folder(path, &folder, err);
+    if (rc != STATUS_OK) return rc;
+    return folder ? add_shards(m, path, err) : recorded_add_file(m, path, err);
 }

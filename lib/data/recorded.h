@@ -19,6 +19,8 @@
 // Adds a tensor file, or every shard in a folder, to the inputs of `m`: with the content hash,
 // which the key needs, and without a SHA-256 of the bytes. Reads "-", standard input.
 status recorded_add_input(manifest *m, const char *path, error *err) MUST_CHECK;
+// The same for a file alone.
+status recorded_add_file(manifest *m, const char *path, error *err) MUST_CHECK;
 
 // Returns the recorded content hash of the file `path`, or "" if the file has to be read to get it.
 void recorded_content(const char *path, char content[SHA256_TEXT_BYTES]);

@@ -143,6 +143,31 @@ out:
     return rc;
 }
 
+// Each range is 0 by default; without any, the entry would do nothing.
+static status augment_jitter(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
+                             error *err) {
+    static const char *const keys[COLOR_PROPERTIES] = {"brightness", "contrast", "saturation",
+                                                       "hue"};
+    status rc = STATUS_OK;
+    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
+    if (image.channels != 1 && image.channels != 3)
+        return yaml_error(options, err, "'color_jitter' needs images with 1 or 3 channels, not %d",
+                          image.channels);
+    if (options->count == 0)
+        return yaml_error(options, err,
+                          "'color_jitter' needs 'brightness', 'contrast', 'saturation' or 'hue'");
+    for (int i = 0; i < COLOR_PROPERTIES; i++) {
+        const yaml_node *node = yaml_find(options, keys[i]);
+        const double most = i == COLOR_HUE ? 0.5 : 100;
+        if (node) TRY(yaml_number(node, keys[i], &a->jitter[i], err));
+        if (a->jitter[i] < 0 || a->jitter[i] > most)
+            return yaml_error(node, err, "'%s' must be between 0 and %g", keys[i], most);
+        yaml_put(out, keys[i], yaml_new_number(a->jitter[i]));
+    }
+out:
+    return rc;
+}
+
 // Indexed by augment_kind.
 static const struct {
     const char *word;
@@ -154,6 +179,7 @@ static const struct {
     [AUGMENT_RANDOM_AFFINE] = {"random_affine", augment_affine},
     [AUGMENT_CUTOUT] = {"cutout", augment_cutout},
     [AUGMENT_RESIZED_CROP] = {"random_resized_crop", augment_resized_crop},
+    [AUGMENT_COLOR_JITTER] = {"color_jitter", augment_jitter},
 };
 
 static status unknown_augmentation(const yaml_node *item, const char *word, error *err) {

@@ -50,9 +50,9 @@ void experiment_answer_option(const char *name, const char *value, char text[HIN
 
 // The paths that --set may name: fields, and whole sections.
 static size_t known_paths(const char *known[EXPERIMENT_MOST_KEYS]) {
-    static const char *const sections[] = {"normalize",      "optimizer", "schedule",
-                                           "lr_scaling",     "average",   "validation",
-                                           "early_stopping", "stop_at",   "mixup"};
+    static const char *const sections[] = {
+        "normalize",  "optimizer",      "schedule", "lr_scaling", "average",
+        "validation", "early_stopping", "stop_at",  "mixup",      "initial_weights"};
     size_t count = experiment_keys(known);
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) known[count++] = sections[i];
     return count;
@@ -357,6 +357,7 @@ status experiment_read_updates(experiment *e, const yaml_node *parameters, error
 void experiment_release(experiment *e) {
     model_release(&e->model);
     free(e->model_path);
+    free(e->weights_path);
     free(e->tensors);
     parameter_groups_release(&e->parameter_groups);
     yaml_free(e->resolved);

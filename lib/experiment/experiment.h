@@ -63,6 +63,8 @@ typedef struct experiment {
     lr_scaling lr_scaling;
     tensor_settings *tensors;          // [model.tensor_count]; NULL: nothing is set for any of them
     parameter_groups parameter_groups; // the same for updates
+    char *weights_path;                // of `initial_weights`, from the current folder; NULL: none
+    const yaml_node *weights_except;   // patterns of tensors that it does not give; NULL: none
     averaging average;
     bool sync_batch_norm;
     double label_smoothing;

@@ -91,6 +91,8 @@ const field experiment_fields[] = {
      .words = {"none", "linear", "sqrt"}},
     {"lr_scaling.base_batch", FIELD_INTEGER, true, AT(lr_scaling.base_batch), 1, MAX_BATCH,
      ONLY_FOR(lr_scaling.kind, SCALED)},
+    {"initial_weights.file", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_weights},
+    {"initial_weights.except", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_except},
     {"tensors", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_tensors},
     {"sync_batch_norm", FIELD_FLAG, false, AT(sync_batch_norm)},
     {"label_smoothing", FIELD_NUMBER, false, AT(label_smoothing), 0, 1, .below = true,

@@ -164,6 +164,9 @@ static void add_difference(difference_list *list, const experiment *a, const exp
                            const char *key, factor f) {
     const yaml_node *from = yaml_get(a->resolved, key), *to = yaml_get(b->resolved, key);
     bool same = from && to ? yaml_equal(from, to) : from == to;
+    // Files of one name may be different ones.
+    if (same && from && strcmp(key, "initial_weights") == 0)
+        same = strcmp(a->weights_path, b->weights_path) == 0;
     if (same || list->count == DIFFERENCES_MAX) return;
     difference *d = &list->items[list->count++];
     *d = (difference){.key = key, .factor = (int)f, .from = from, .to = to};

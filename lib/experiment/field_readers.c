@@ -243,6 +243,37 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
     return STATUS_OK;
 }
 
+// The path is found as a model's. The resolved experiment has the name alone, so that it does not
+// depend on the place of the file. Only training opens it.
+status field_read_weights(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    const char *path;
+    if (!node) return STATUS_OK;
+    status rc = yaml_string(node, "initial_weights.file", &path, r->err);
+    if (rc != STATUS_OK) return rc;
+    const char *name = path + lookup_folder_length(path);
+    if (!*name) return yaml_error(node, r->err, "'initial_weights.file': expected a file");
+    const char *from = experiment_is_set(node) || *path == '/' ? "" : node->file;
+    r->e->weights_path = memory_format("%.*s%s", lookup_folder_length(from), from, path);
+    *resolved = yaml_new_string(name);
+    return STATUS_OK;
+}
+
+status field_read_except(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
+    static const char key[] = "initial_weights.except";
+    const char *pattern;
+    if (!node) return STATUS_OK;
+    if (!r->e->weights_path)
+        return yaml_error(node, r->err, "'%s' needs 'initial_weights.file'", key);
+    status rc = field_need_list(node, key, r->err);
+    if (rc != STATUS_OK || node->count == 0) return rc;
+    r->e->weights_except = *resolved = field_new_flow(YAML_SEQUENCE);
+    for (size_t i = 0; rc == STATUS_OK && i < node->count; i++) {
+        rc = yaml_string(node->items[i], key, &pattern, r->err);
+        if (rc == STATUS_OK) yaml_append(*resolved, yaml_new_string(pattern));
+    }
+    return rc;
+}
+
 static int find_layer(const program *p, const char *name) {
     for (int i = 0; i < p->count; i++)
         if (!strcmp(p->layers[i].name, name)) return i;

@@ -22,6 +22,8 @@ status field_read_mean(experiment_reading *r, const yaml_node *node, yaml_node *
 status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_augment(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_weights(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
+status field_read_except(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_tensors(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_points(experiment_reading *r, const yaml_node *node, yaml_node **resolved);
 status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node **resolved);

@@ -52,9 +52,21 @@ out:
     return rc;
 }
 
+// The initial weights of `to`, whose file is found from the current folder.
+static status name_weights(const ladder *l, const yaml_node *value, char **assignment, error *err) {
+    yaml_node *weights = yaml_copy(value);
+    yaml_put(weights, "file", yaml_new_string(l->to.weights_path));
+    status rc = plan_assignment("initial_weights", weights, assignment, err);
+    yaml_free(weights);
+    return rc;
+}
+
 static status add_set(ladder *l, const char *key, const yaml_node *value, error *err) {
     char *assignment = NULL;
-    if (strcmp(key, "architecture") != 0) {
+    if (value && strcmp(key, "initial_weights") == 0) {
+        status rc = name_weights(l, value, &assignment, err);
+        if (rc != STATUS_OK) return rc;
+    } else if (strcmp(key, "architecture") != 0) {
         status rc = plan_assignment(key, value, &assignment, err);
         if (rc != STATUS_OK) return rc;
     } else {

@@ -117,7 +117,8 @@ static void describe_last(const pipeline *p, const planned_run *r, const planned
     const bool there = manifest_read(path, &root, &unreadable) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
-        snprintf(why, size, "different data, kind of device, or version");
+        snprintf(why, size, "different data%s, kind of device, or version",
+                 r->e.weights_path ? ", initial weights" : "");
     if (!there && read_without(p, r, &e, &unreadable) == STATUS_OK)
         (void)change_keys(e.resolved, r->e.resolved, why, size);
     experiment_release(&e);

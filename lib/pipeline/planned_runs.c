@@ -20,6 +20,7 @@ void planned_run_command(const pipeline *p, const planned_run *r, const planned_
         strvec_add(command, "--set");
         strvec_format(command, "seed=%llu", (unsigned long long)s->seed);
     }
+    strvec_add_option(command, "--init", r->e.weights_path);
     strvec_add_option(command, "--train", r->train);
     if (!r->e.validation.samples) strvec_add_option(command, "--test", r->test);
     strvec_add_all(command, &r->device);

@@ -41,6 +41,8 @@ static const condition conditions[] = {
     {"validation", MANIFEST, "parameters.validation", COMPARED, "validation", NULL},
     {"optimizer", MANIFEST, "parameters.optimizer.kind", COMPARED, "optimizer", NULL},
     {"averaged weights", MANIFEST, "parameters.average", COMPARED, "average", NULL},
+    {"initial weights", MANIFEST, "parameters.initial_weights", COMPARED, "initial_weights",
+     "parameters.initial_weights.file"},
     {"precision", MANIFEST, "parameters.precision", COMPARED, "precision", NULL},
     {"host", MANIFEST, "run.host", COMPARED | MADE, NULL, NULL},
     {"CPU", MANIFEST, "run.cpu", COMPARED | MADE, NULL, NULL},

@@ -90,13 +90,33 @@ static status keep_data(const submission *s, const planned_run *r, error *err) {
     return rc;
 }
 
+// Puts the initial weights of a run beside its experiment.
+static status keep_weights(const submission *s, const planned_run *r, const char *folder,
+                           yaml_node *parameters, error *err) {
+    const long long limit = (long long)s->p->settings->model_limit, mib = 1024 * 1024;
+    struct stat info;
+    if (!r->e.weights_path) return STATUS_OK;
+    if (stat(r->e.weights_path, &info) == 0 && info.st_size > limit * mib)
+        return error_set(err, STATUS_INPUT,
+                         "cannot pack '%s': its initial weights, '%s', have more than %lld MiB: "
+                         "MODEL_LIMIT=%lld packs them",
+                         r->name, r->e.weights_path, limit, info.st_size / mib + 1);
+    char *name = memory_format("%s.weights", r->name);
+    yaml_node *weights = (yaml_node *)yaml_find(parameters, "initial_weights"); // the copy's
+    yaml_put(weights, "file", yaml_new_string(name));
+    status rc = copy_into(r->e.weights_path, folder, name, err);
+    free(name);
+    return rc;
+}
+
 static status keep_experiment(const submission *s, const planned_run *r, error *err) {
     char *folder = memory_format("%s/experiments", s->folder);
     yaml_node *parameters = yaml_copy(r->e.resolved);
     bool changed;
     status rc = STATUS_OK;
     yaml_put(parameters, "name", yaml_new_string(r->name));
-    rc = store_write_experiment(folder, r->name, parameters, &changed, err);
+    rc = keep_weights(s, r, folder, parameters, err);
+    if (rc == STATUS_OK) rc = store_write_experiment(folder, r->name, parameters, &changed, err);
     yaml_free(parameters);
     free(folder);
     return rc;

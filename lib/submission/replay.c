@@ -89,7 +89,12 @@ static status find_input(const replay *r, size_t at, char **path, error *err) {
 }
 
 static status find_data(replay *r, const char *data, const char *init, error *err) {
-    if (init && !(r->init = memory_string(init))) return STATUS_FAILED;
+    const char *weights = yaml_text_at(r->manifest, "parameters.initial_weights.file");
+    if (*weights && !init)
+        return error_set(err, STATUS_INPUT,
+                         "cannot replay: '%s': it began with '%s': pass that file as --init",
+                         r->folder, weights);
+    r->init = init ? memory_string(init) : NULL;
     if (!data) return find_input(r, 0, &r->data, err);
     r->data = memory_string(data);
     return STATUS_OK;

@@ -140,10 +140,8 @@ static bool has_input(const yaml_node *root, const char *content) {
 }
 
 // The file is read if its manifest may no longer describe it.
-static status content_of(const checked_run *c, const char *name, char content[SHA256_TEXT_BYTES],
-                         error *err) {
+static status content_of(const char *path, char content[SHA256_TEXT_BYTES], error *err) {
     tensor_file f = {0};
-    char *path = memory_format("%s/%s", c->r->data, name);
     recorded_content(path, content);
     status rc = STATUS_OK;
     if (!*content) {
@@ -151,18 +149,30 @@ static status content_of(const checked_run *c, const char *name, char content[SH
         snprintf(content, SHA256_TEXT_BYTES, "%s", f.content);
     }
     tensor_file_release(&f);
+    return rc;
+}
+
+static status content_of_data(const checked_run *c, const char *name,
+                              char content[SHA256_TEXT_BYTES], error *err) {
+    char *path = memory_format("%s/%s", c->r->data, name);
+    status rc = content_of(path, content, err);
     free(path);
     return rc;
 }
 
 static status check_data(checked_run *c, bool *equal, error *err) {
-    char train[SHA256_TEXT_BYTES], test[SHA256_TEXT_BYTES];
+    char train[SHA256_TEXT_BYTES], test[SHA256_TEXT_BYTES], weights[SHA256_TEXT_BYTES];
+    const char *path = c->r->e.weights_path;
     status rc;
-    TRY(content_of(c, "train.st.zst", train, err));
-    TRY(content_of(c, "test.st.zst", test, err));
+    TRY(content_of_data(c, "train.st.zst", train, err));
+    TRY(content_of_data(c, "test.st.zst", test, err));
+    if (path) TRY(content_of(path, weights, err));
     const bool same_train = strcmp(input_content(c->train, 0), train) == 0;
-    *equal = same_train && has_input(c->evaluate, test);
-    if (*equal)
+    const bool same_weights = !path || has_input(c->train, weights);
+    *equal = same_train && same_weights && has_input(c->evaluate, test);
+    if (!same_weights)
+        add(c, CHECK_DATA, CHECK_DIFFERENT, "its initial weights are not those that are packed");
+    else if (*equal)
         add(c, CHECK_DATA, CHECK_EQUAL, "trained and tested with the data set");
     else
         add(c, CHECK_DATA, CHECK_DIFFERENT,
@@ -296,7 +306,7 @@ static status check_training(checked_run *c, error *err) {
         return STATUS_OK;
     }
     folder = memory_format("%s/train", c->states);
-    rc = folder ? replay_open(&r, folder, c->r->train, NULL, &why) : STATUS_FAILED;
+    rc = folder ? replay_open(&r, folder, c->r->train, c->r->e.weights_path, &why) : STATUS_FAILED;
     if (rc == STATUS_OK) rc = replay_check_files(&r, &why);
     if (rc == STATUS_OK) replay_choose(&r, (size_t)s->segments, c->v->choice);
     if (rc == STATUS_OK) rc = check_model(c, &r, &equal, &why);

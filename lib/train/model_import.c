@@ -31,13 +31,13 @@ enum {
 typedef struct import {
     const model *m;
     const char *path;
-    const cli_list *except;       // patterns; NULL: the tool has no --init-except
-    char wrapper[WRAPPER_MAX];    // "model.": a prefix that is removed
-    bool knows_any;               // the model has a name of the file
-    const tensor **source;        // for each tensor of the model; NULL: not found yet
-    bool *kept;                   // for each tensor of the model: not taken from the file
-    bool taken_off[PREFIXES];     // other prefixes, removed from some tensor
-    bool converted[TENSOR_TYPES]; // types converted from; F32 does not count
+    const import_exceptions *except; // NULL: the tool takes none
+    char wrapper[WRAPPER_MAX];       // "model.": a prefix that is removed
+    bool knows_any;                  // the model has a name of the file
+    const tensor **source;           // for each tensor of the model; NULL: not found yet
+    bool *kept;                      // for each tensor of the model: not taken from the file
+    bool taken_off[PREFIXES];        // other prefixes, removed from some tensor
+    bool converted[TENSOR_TYPES];    // types converted from; F32 does not count
 } import;
 
 static bool ends_with(const char *text, const char *end) {
@@ -60,8 +60,8 @@ static const model_tensor *find(const model *m, const char *name, bool *taken_of
 }
 
 static bool is_excepted(const import *i, const char *name) {
-    for (size_t k = 0; i->except && k < i->except->count; k++)
-        if (fnmatch(i->except->items[k], name, 0) == 0) return true;
+    for (size_t k = 0; i->except && k < i->except->patterns->count; k++)
+        if (fnmatch(i->except->patterns->items[k], name, 0) == 0) return true;
     return false;
 }
 
@@ -136,20 +136,20 @@ static status refuse_pattern(const import *i, const char *pattern, const tensor_
     for (int t = 0; t < i->m->tensor_count; t++) names[count++] = i->m->tensors[t].name;
     for (size_t t = 0; t < f->count; t++) names[count++] = bare(i, f->tensors[t].name);
     const char *near = any_matches(i, whole, f) ? whole : spelling_nearest(pattern, names, count);
-    rc = error_set(err, STATUS_USAGE,
-                   "cannot use checkpoint: '%s': '--init-except %.200s' matches no tensor of model "
-                   "'%s' or of the file%s%.200s%s",
-                   i->path, pattern, i->m->name, near ? ": did you mean '" : "", near ? near : "",
-                   near ? "'?" : "");
+    rc = error_set(err, i->except->fault,
+                   "cannot use checkpoint: '%s': '%s %.200s' matches no tensor of model '%s' or of "
+                   "the file%s%.200s%s",
+                   i->path, i->except->written_as, pattern, i->m->name,
+                   near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
     free(whole);
     free(names);
     return rc;
 }
 
 static status apply_except(import *i, const tensor_file *f, error *err) {
-    for (size_t k = 0; i->except && k < i->except->count; k++)
-        if (!any_matches(i, i->except->items[k], f))
-            return refuse_pattern(i, i->except->items[k], f, err);
+    for (size_t k = 0; i->except && k < i->except->patterns->count; k++)
+        if (!any_matches(i, i->except->patterns->items[k], f))
+            return refuse_pattern(i, i->except->patterns->items[k], f, err);
     for (int t = 0; t < i->m->tensor_count; t++) i->kept[t] = is_excepted(i, i->m->tensors[t].name);
     return STATUS_OK;
 }
@@ -159,7 +159,7 @@ static const char *remedy(const import *i, const char *name, size_t length, cons
                           char text[REMEDY_BYTES]) {
     text[0] = '\0';
     if (i->except)
-        snprintf(text, REMEDY_BYTES, "; --init-except '%.*s%s' %s",
+        snprintf(text, REMEDY_BYTES, "; %s '%.*s%s' %s", i->except->written_as,
                  (int)(length < PATTERN_MAX ? length : PATTERN_MAX), name, name[length] ? ".*" : "",
                  what);
     return text;
@@ -307,15 +307,15 @@ static status copy(const import *i, const tensor *t, const model_tensor *want, f
 }
 
 static status refuse_nothing(const import *i, error *err) {
-    return error_set(err, STATUS_USAGE,
-                     "cannot use checkpoint: '%s': --init-except matches all tensors of model "
-                     "'%s': take --init away, or name fewer",
-                     i->path, i->m->name);
+    return error_set(err, i->except->fault,
+                     "cannot use checkpoint: '%s': %s matches all tensors of model '%s': name "
+                     "fewer, or begin without the file",
+                     i->path, i->except->written_as, i->m->name);
 }
 
 static status copy_all(import *i, float *parameters, float *buffers, error *err) {
     const model *m = i->m;
-    const bool all = !i->except || i->except->count == 0;
+    const bool all = !i->except || i->except->patterns->count == 0;
     if (all) memset(parameters, 0, m->program.parameters * sizeof *parameters);
     if (all && m->program.buffers) memset(buffers, 0, m->program.buffers * sizeof *buffers);
     for (int k = 0; k < m->tensor_count; k++) {
@@ -359,7 +359,8 @@ static void log_changes(const import *i, const logger *log) {
 }
 
 status model_import(const model *m, float *parameters, float *buffers, const tensor_file *f,
-                    const char *path, const cli_list *except, const logger *log, error *err) {
+                    const char *path, const import_exceptions *except, const logger *log,
+                    error *err) {
 import i = {.m = m, .path = path, .except = except };
     i.source = memory_new((size_t)m->tensor_count, sizeof *i.source);
     i.kept = memory_new((size_t)m->tensor_count, sizeof *i.kept);

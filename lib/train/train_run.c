@@ -65,12 +65,17 @@ static status share_flag(train_run *r, error *err) {
     return STATUS_OK;
 }
 
+// An experiment with `initial_weights` has their patterns itself.
+static void put_parameters(const train_settings *s, const experiment *e, manifest *m) {
+    train_manifest_parameters(e, manifest_parameters(m));
+    if (!e->weights_path) train_manifest_init_except(m, &s->init_except);
+}
+
 status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
                       error *err) {
     status rc;
     *r = (train_run){.settings = s, .experiment = e, .manifest = m};
-    train_manifest_parameters(e, manifest_parameters(m));
-    train_manifest_init_except(m, &s->init_except);
+    put_parameters(s, e, m);
     TRY(train_data_read(r, err));
     const uint32_t samples = train_run_samples(r);
     TRY(checkpoint_init(&r->checkpoint, &e->model, e->optimizer.kind, trainer_epochs(e, samples),
@@ -91,11 +96,10 @@ out:
 // Describes the inputs in the order in which train_run_init reads them.
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m, error *err) {
     status rc;
-    train_manifest_parameters(e, manifest_parameters(m));
-    train_manifest_init_except(m, &s->init_except);
+    put_parameters(s, e, m);
     TRY(recorded_add_input(m, s->train, err));
     if (s->test) TRY(recorded_add_input(m, s->test, err));
-    if (s->init) TRY(recorded_add_input(m, s->init, err));
+    if (s->init) TRY(recorded_add_file(m, s->init, err));
 out:
     return rc;
 }

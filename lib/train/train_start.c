@@ -127,8 +127,12 @@ static status read_init(train_run *r, error *err) {
     checkpoint *c = &r->checkpoint;
     tensor_file f = {0};
     status rc;
+    const import_exceptions of_experiment = {&s->init_except, "initial_weights.except",
+                                             STATUS_INPUT};
+    const import_exceptions of_option = {&s->init_except, "--init-except", STATUS_USAGE};
     TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
-    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init, &s->init_except,
+    TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init,
+                     r->experiment->weights_path ? &of_experiment : &of_option,
                      train_start_leads(s) ? s->log : NULL, err));
     train_manifest_input(r->manifest, s->init, &f);
     describe_init(r, f.content);
@@ -146,7 +150,8 @@ status train_start_model(train_run *r, error *err) {
                            c->buffers, err);
     if (rc != STATUS_OK || !s->init) return rc;
     if (!s->init_except.count && initial_model_is_set(r->experiment) && train_start_leads(s))
-        log_info(s->log, "--init gives all initial values: 'init' of 'tensors' has no effect");
+        log_info(s->log, "'%s' gives all initial values: 'init' of 'tensors' has no effect",
+                 s->init);
     return read_init(r, err);
 }
 

@@ -296,6 +296,21 @@ static status read_turns(const train_tool *t, train_settings *s, turn_taker *tur
 
 // ---- Modes ----
 
+// `initial_weights` of the experiment is what --init and --init-except give; --init then says where
+// its file lies.
+static status take_weights(train_tool *t, const experiment *e, error *err) {
+    const yaml_node *except = e->weights_except;
+    if (!e->weights_path) return STATUS_OK;
+    if (t->init_except.count)
+        return error_set(err, STATUS_USAGE,
+                         "cannot start: '--init-except': the experiment has 'initial_weights': "
+                         "--set 'initial_weights.except=[…]' replaces its patterns");
+    if (!t->init) t->init = e->weights_path;
+    for (size_t i = 0; except && i < except->count; i++)
+        cli_list_add(&t->init_except, except->items[i]->text);
+    return STATUS_OK;
+}
+
 // *file is what the name of an experiment stands for; free() it.
 static status read_experiment(train_tool *t, char **file, experiment *e, error *err) {
     status rc;
@@ -303,6 +318,7 @@ static status read_experiment(train_tool *t, char **file, experiment *e, error *
     TRY(lookup_word(t->experiment, file, err));
     t->experiment = *file;
     TRY(experiment_read(e, t->experiment, t->set.items, t->set.count, err));
+    rc = take_weights(t, e, err);
 out:
     return rc;
 }

@@ -516,13 +516,15 @@ out:
 
 // ---- Beginning and end ----
 
-// Mixup blends images on the host.
+// The host blends images for mixup, and changes their colours.
 static bool keeps_images(const trainer *t) {
-    return t->o->executor.backend->keeps_data && t->experiment->mixup_alpha == 0;
+    const experiment *e = t->experiment;
+    return t->o->executor.backend->keeps_data && e->mixup_alpha == 0 &&
+           !augment_needs_host(&e->augment);
 }
 
-// Notes where GPUs find the data set's images: without room for them on the device, or with mixup,
-// every step sends its own.
+// Notes where GPUs find the data set's images: without room for them on the device, or if the host
+// changes them, every step sends its own.
 static void note_images(const trainer *t, yaml_node *segment) {
     const trainer_options *o = t->o;
     if (!o->executor.backend->keeps_data) return;

@@ -8,7 +8,7 @@ names a module that can be imported. THE CODE IS EXECUTED: give it only files th
 
 Writes into DIR (experiments):
     models/NAME.yaml            the layers, under the module's own names
-    models/NAME.safetensors     its weights, for `--init` of the train tools
+    models/NAME.safetensors     its weights, for `initial_weights` of an experiment
     NAME.yaml, NAME-ddp4.yaml   experiments: one device, and four ranks of DistributedDataParallel
 
 The exit code is 3 for a module that a model file cannot say, and 4 if --check finds another network.

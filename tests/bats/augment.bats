@@ -51,10 +51,10 @@ expect() {
     done
 }
 
-@test "resized crops: instruction sets, loader workers and tools" {
+@test "resized crops and colours: instruction sets, loader workers and tools" {
     local isa
     write_experiment e.yaml "model=$BATS_FILE_TMPDIR/net.yaml" \
-        'augment=[horizontal_flip, random_resized_crop: {scale: [0.2, 1]}, cutout: {size: 6}]'
+        'augment=[horizontal_flip, random_resized_crop: {scale: [0.2, 1]}, cutout: {size: 6}, color_jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}]'
     expect
     for isa in baseline v3 v4; do
         rm -rf run
@@ -104,13 +104,15 @@ expect() {
         "augment=[{random_crop: {padding: 4, padding_mode: reflect}}]" "augment=[{cutout: {size: 8}}]" \
         "augment=[{horizontal_flip: {p: 0.5, alternate: true}}]" "augment=[{cutout: {size: 8, fill: mean}}]" \
         "augment=[random_resized_crop]" "augment=[{random_resized_crop: {scale: [0.5, 1]}}]" \
-        "augment=[{random_resized_crop: {ratio: [1, 1]}}]"; do
+        "augment=[{random_resized_crop: {ratio: [1, 1]}}]" "augment=[{color_jitter: {brightness: 0.2}}]" \
+        "augment=[{color_jitter: {contrast: 0.2}}]" "augment=[{color_jitter: {saturation: 0.2}}]" \
+        "augment=[{color_jitter: {hue: 0.2}}]" "augment=[{color_jitter: {hue: 0}}]"; do
         rm -rf run
         train train-single run --train "$train" --set "$set"
         hashes+=$'\n'$(content run/model.st.zst)
     done
-    # A flip with probability 0 does nothing: one pair among the fourteen.
-    [ "$(sort -u <<<"$hashes" | wc -l)" -eq 13 ] || fail "$hashes"
+    # A flip with probability 0, and colours without a range, change nothing: three are equal among the nineteen.
+    [ "$(sort -u <<<"$hashes" | wc -l)" -eq 17 ] || fail "$hashes"
     sed -i 's/p: 0.5}, linear/p: 0.4}, linear/' "$data/net.yaml"
     rm -rf run
     train train-single run --train "$train"

@@ -150,6 +150,48 @@ END
     [ "$("$BIN/tensor" export --format csv one/model.st.zst fc3.weight | tr , '\n' | sort -u)" = 1 ]
 }
 
+@test "initial_weights of an experiment: the bits of --init, from a file found beside the experiment" {
+    local go=("$BIN/train-single" -q --train "$train") key
+    mkdir -p sub/weights
+    rewrite sub/weights/hundred.safetensors <<'END'
+tensors["fc3.weight"] = ("F32", [100, 84], bytes(4 * 8400))
+END
+    write_experiment sub/e.yaml "$LENET_BN" global_batch=20 epochs=1 \
+        'initial_weights={file: weights/hundred.safetensors, except: [fc3.weight]}'
+    "${go[@]}" --experiment e.yaml --init sub/weights/hundred.safetensors --init-except fc3.weight --out by-option
+    succeeds "${go[@]}" --experiment sub/e.yaml --out by-key
+    same_model "$(content by-option/model.st.zst)" by-key "initial_weights"
+    "$BIN/manifest" verify by-key/manifest.yaml
+    [ "$("$BIN/manifest" get by-key/manifest.yaml parameters.initial_weights.file)" = hundred.safetensors ]
+    grep -q 'path: .*sub/weights/hundred.safetensors' by-key/manifest.yaml || fail "$(cat by-key/manifest.yaml)"
+    # The content is a part of the key, the name and the place are not.
+    key=$("$BIN/manifest" get by-key/manifest.yaml key)
+    cp sub/weights/hundred.safetensors other.safetensors
+    printf 'schema: lockstep.experiment/1\nname: based\nbase: sub/e.yaml\n' >based.yaml
+    [ "$("${go[@]}" --experiment based.yaml --print-key)" = "$key" ]
+    [ "$("${go[@]}" --experiment sub/e.yaml --set initial_weights.file=other.safetensors --print-key)" = "$key" ]
+    [ "$("${go[@]}" --experiment sub/e.yaml --init other.safetensors --print-key)" = "$key" ]
+    [ "$("${go[@]}" --experiment sub/e.yaml --init ours.safetensors --print-key)" != "$key" ]
+    [ "$("${go[@]}" --experiment sub/e.yaml --set 'initial_weights.except=["fc3.*"]' --print-key)" != "$key" ]
+    [ "$("${go[@]}" --experiment based.yaml --set initial_weights=null --print-key)" = "$("${go[@]}" --experiment e.yaml --print-key)" ]
+    # A resumed run checks them.
+    rm -r by-key
+    "${go[@]}" --experiment sub/e.yaml --stop-after-steps 3 --out by-key
+    fails_with 3 "from a run with an --init checkpoint of content" "${go[@]}" --experiment sub/e.yaml --init ours.safetensors --out by-key --resume
+    succeeds "${go[@]}" --experiment sub/e.yaml --out by-key --resume
+    same_model "$(content by-option/model.st.zst)" by-key "resumed"
+    # Refusals name the key.
+    go+=(--experiment sub/e.yaml --out out)
+    fails_with 3 "is F32 \[100,84\], .*; initial_weights.except 'fc3.\*' begins it at" "${go[@]}" --set initial_weights.except=null
+    fails_with 3 "'initial_weights.except fc4' matches no tensor" "${go[@]}" --set 'initial_weights.except=[fc4]'
+    fails_with 2 "'--init-except': the experiment has 'initial_weights'" "${go[@]}" --init-except 'fc3.*'
+    fails_with 3 "e.yaml:.*'initial_weights.except' needs 'initial_weights.file'" "${go[@]}" --set initial_weights.file=null
+    fails_with 2 "'initial_weights.file': expected a file" "${go[@]}" --set initial_weights.file=sub/
+    fails_with 3 "sub/gone.safetensors" "${go[@]}" --set initial_weights.file=sub/gone.safetensors
+    fails_with 2 "did you mean 'initial_weights'" "${go[@]}" --set pretrained=ours.safetensors
+    nothing_in out
+}
+
 @test "names of 127 bytes and with '-': trained, resumed, frozen, exported, replayed, and read back" {
     need_tool tensor replay
     local long name tools=("$BIN/train-single" -q --experiment names.yaml --train "$train")
@@ -190,7 +232,7 @@ END
         "${go[@]}" --init ours.safetensors --init-except fc3
     fails_with 2 "'--init-except fc3.wieght' .*: did you mean 'fc3.weight'\?" \
         "${go[@]}" --init ours.safetensors --init-except 'fc1.*' --init-except fc3.wieght
-    fails_with 2 "--init-except matches all tensors of model 'lenet-bn': take --init away" "${go[@]}" --init ours.safetensors --init-except '*'
+    fails_with 2 "--init-except matches all tensors of model 'lenet-bn': name fewer" "${go[@]}" --init ours.safetensors --init-except '*'
     fails_with 2 "'--init-except' needs --init MODEL" "${go[@]}" --init-except fc3.weight
     nothing_in out
 }

@@ -548,6 +548,13 @@ transport() {
     [ "$("$BIN/manifest" get one/manifest.yaml run.execution.images)" = host ]
 }
 
+@test "colours" {
+    sed -i 's/^augment: .*/augment: [random_crop: {padding: 2}, color_jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}]/' e.yaml
+    option_agrees color_jitter train-ddp train-dp train-mp
+    [ "$("$BIN/manifest" get one/manifest.yaml run.execution.images)" = host ]
+    exact_agrees color_jitter train-ddp
+}
+
 @test "gradient clipping" {
     sed -i 's/^optimizer: .*/optimizer: {kind: sgd, lr: 0.01, momentum: 0.9, clip_norm: 0.4}/' e.yaml
     option_agrees clip_norm train-ddp train-dp

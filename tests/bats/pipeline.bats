@@ -481,3 +481,41 @@ models() {
         done
     done
 }
+
+@test "initial_weights: training begins with them, and again when they change" {
+    finished_run
+    local begun=$ARTIFACTS/begun/seed-7/train first
+    write_experiment "$WORK/begun.yaml"
+    sed -i 's/^name: tiny/name: begun/' "$WORK/begun.yaml"
+    printf "initial_weights: {file: weights.st.zst, except: ['fc1.*']}\n" >>"$WORK/begun.yaml"
+    run ! run_pipeline experiment "$WORK/begun.yaml"
+    [[ ${lines[-1]} == "train-ddp: cannot open: '$WORK/weights.st.zst': No such file or directory" ]] || fail "$output"
+    cp "$FIRST/tiny/seed-7/train/model.st.zst" "$WORK/weights.st.zst"
+    succeeds run_pipeline experiment "$WORK/begun.yaml"
+    ran train
+    first=$("$BIN/manifest" get "$begun/manifest.yaml" results.model key)
+    "$BIN/train-single" -q --experiment "$TINY" --train "$ARTIFACTS/data/synthetic/train.st.zst" --init "$WORK/weights.st.zst" \
+        --init-except 'fc1.*' --out "$WORK/by-option"
+    [ "$("$BIN/manifest" get "$WORK/by-option/manifest.yaml" results.model)" = "$(head -n 1 <<<"$first")" ]
+    # The same file under another name is the same run, which the store can train again.
+    mv "$WORK/weights.st.zst" "$WORK/moved.st.zst"
+    sed -i 's/file: weights/file: moved/' "$WORK/begun.yaml"
+    succeeds run_pipeline experiment "$WORK/begun.yaml"
+    did_not_run train
+    rm "$begun/model.st.zst"
+    succeeds run_pipeline experiment "$WORK/begun.yaml"
+    ran train
+    [ "$("$BIN/manifest" get "$begun/manifest.yaml" results.model key)" = "$first" ]
+    # Other weights under the same name are another run.
+    cp "$begun/model.st.zst" "$WORK/weights.st.zst"
+    sed -i 's/file: moved/file: weights/' "$WORK/begun.yaml"
+    succeeds run_pipeline experiment "$WORK/begun.yaml"
+    [[ $output == *"train: running (different data, initial weights, kind of device, or version)"* ]] || fail "$output"
+    # A comparison with the same training from nothing says what differs, and so does a ladder.
+    measured "$ARTIFACTS"
+    EXECUTIONS=1 succeeds run_pipeline compare "$TINY" "$WORK/begun.yaml"
+    grep -q "initial weights" "$(dirname "${lines[-1]#report: }")/report.md" || fail "$output"
+    cd "$WORK"
+    succeeds "$BIN/plan" ladder "$TINY" begun.yaml
+    [[ $output == *"initial_weights={file: weights.st.zst, except: [fc1.*]}"* ]] || fail "$output"
+}

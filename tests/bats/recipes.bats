@@ -60,6 +60,11 @@ augmented() {
     augmented "$entries" "${entries/0.2/0.21}" ''
 }
 
+@test "augmentation and dropout in a training: colours" {
+    local entries='{"random_crop": {"padding": 4}}, {"color_jitter": {"brightness": 0.4, "contrast": 1.3, "saturation": 0.6, "hue": 0.2}}'
+    augmented "$entries" "${entries/1.3/1.31}" ''
+}
+
 @test "augmentation and dropout in a training: reflected and alternating, filled with the mean, and mixup" {
     local entries='{"cutout": {"size": 9, "fill": "mean"}}, {"horizontal_flip": {"p": 0.6, "alternate": true}},
         {"random_affine": {"degrees": 0, "translate": [0.1, 0.25], "scale": [1, 1]}},

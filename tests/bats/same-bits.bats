@@ -346,9 +346,9 @@ END
 }
 
 # Three epochs: an alternating flip differs from one to the next.
-@test "reflected crops, alternating flips and cutout" {
+@test "reflected crops, alternating flips, cutout and colours" {
     local world
-    write_experiment e.yaml epochs=3 'augment=[random_crop: {padding: 2, padding_mode: reflect}, horizontal_flip: {alternate: true}, cutout: {size: 8, fill: mean}]'
+    write_experiment e.yaml epochs=3 'augment=[random_crop: {padding: 2, padding_mode: reflect}, horizontal_flip: {alternate: true}, cutout: {size: 8, fill: mean}, color_jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}]'
     reference e.yaml "$data/394/train.st.zst"
     agrees train-single e.yaml "$data/394/shards" --loader-workers 3
     for world in 2 4; do
@@ -544,7 +544,7 @@ double f(double x) { return cos(x); }' >inexact.c
 @test "a C library that takes the processor for another one" {
     local mask
     write_experiment e.yaml "$LENET_BN" epochs=1 'optimizer={kind: adam, lr: 0.003}' 'schedule={kind: cosine}' \
-        'augment=[random_affine: {degrees: 20, translate: [0.1, 0.1], scale: [0.9, 1.1]}]' \
+        'augment=[random_affine: {degrees: 20, translate: [0.1, 0.1], scale: [0.9, 1.1]}, color_jitter: {contrast: 0.4, hue: 0.1}]' \
         'tensors={conv2.weight: {init: kaiming_normal}}'
     reference e.yaml "$data/394/train.st.zst" --test "$data/394/test.st.zst"
     for mask in -FMA_Usable,-FMA4_Usable -FMA,-FMA4,-AVX2 -AVX2,-AVX512F,-FMA,-FMA4,-ERMS,-SSE4_1; do

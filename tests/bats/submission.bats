@@ -206,3 +206,33 @@ has() {
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
     grep -q '^files *different .*turns.st.zst' <<<"$output" || fail "$output" "$stderr"
 }
+
+@test "initial weights go along: the runs are repeated, verified and replayed from them" {
+    export ARTIFACTS=$WORK/own SET=
+    local packed=$WORK/submission-begun run
+    measured "$ARTIFACTS"
+    small_experiments "$WORK/files"
+    "$BIN/synth-cifar" -q --shape 3,12,12 --out data/synthetic-3x12x12
+    "$BIN/train-single" -q --experiment files/one.yaml --train data/synthetic-3x12x12/train.st.zst --set seed=3 --out before
+    cp before/model.st.zst files/begin.st.zst
+    sed 's/^name: one/name: begun/' files/one.yaml >files/begun.yaml
+    printf 'initial_weights: {file: begin.st.zst}\n' >>files/begun.yaml
+    succeeds "$BIN/pipeline" submission files/begun.yaml STATES=2
+    fails_with 3 "its initial weights, 'files/begin.st.zst', have more than 0 MiB: MODEL_LIMIT=1 packs them" \
+        "$BIN/pipeline" submission files/begun.yaml STATES=2 MODEL_LIMIT=0
+    tar xzf "$ARTIFACTS/submission-begun.tar.gz"
+    cmp "$packed/experiments/begun.weights" files/begin.st.zst
+    mv files gone
+    succeeds sh "$packed/run-again.sh" again
+    [[ $output == *$'\nbegun/seed-42: the same model' ]] || fail "$output"
+    verifies() { "$BIN/pipeline" verify SUBMISSION="$packed" ARTIFACTS=verified SEGMENTS=2; }
+    succeeds verifies
+    [[ $output == *"begun/seed-42: 2 of 2 parts trained again"* ]] || fail "$output"
+    ! grep -q ' different  ' <<<"$output" || fail "$output"
+    run=$(echo "$packed"/runs/*/1/train)
+    succeeds "$BIN/replay" "$run" --train data/synthetic-3x12x12/train.st.zst --init "$packed/experiments/begun.weights" --segments 2
+    fails_with 3 "it began with 'begin.st.zst': pass that file as --init" "$BIN/replay" "$run" --train data/synthetic-3x12x12/train.st.zst
+    cp again/begun/seed-42/train/model.st.zst "$packed/experiments/begun.weights"
+    run --separate-stderr verifies
+    [[ $status -eq 4 && $output == *"begun/seed-42: its initial weights are not those that are packed"* ]] || fail "$output" "$stderr"
+}

@@ -135,7 +135,7 @@ RELEASED='[["first.*", {"frozen_epochs": 2}], ["norm2.*", {"frozen_epochs": 1, "
     train initial "$FROZEN"
     write_experiment e.yaml model=net.yaml 'tensors={first.weight: {init: whiten, trained_epochs: 0}}'
     succeeds "$BIN/train-single" --experiment e.yaml --train "$train" --out run --init initial/model.st.zst
-    [[ $stderr == *"--init gives all initial values: 'init' of 'tensors' has no effect"* ]] || fail "$stderr"
+    [[ $stderr == *"'initial/model.st.zst' gives all initial values: 'init' of 'tensors' has no effect"* ]] || fail "$stderr"
     cmp <("$BIN/tensor" cat run/model.st.zst first.weight) <("$BIN/tensor" cat initial/model.st.zst first.weight)
     [ "$("$BIN/tensor" cat run/model.st.zst first.bias | sha256sum)" != \
         "$("$BIN/tensor" cat initial/model.st.zst first.bias | sha256sum)" ]

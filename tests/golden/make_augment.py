@@ -3,7 +3,8 @@
 """Makes tests/golden/augment.safetensors: images, parameters, and the pixels that torchvision computes from them.
 
 The reference is torchvision on PIL images. Prints how many pixels differ in its tensor path, which computes
-coordinates in float32. Cutout, which torchvision does not have, is done pixel by pixel in numpy, from its description.
+coordinates in float32. Colours are those of the tensor path: Pillow turns hues in bytes. Cutout, which torchvision does
+not have, is done pixel by pixel in numpy, from its description.
 Needs PyTorch, torchvision, Pillow and numpy.
 """
 import os
@@ -83,6 +84,34 @@ def random_resized(chosen, image):
     resized(image, chosen.randint(0, height - h), chosen.randint(0, width - w), h, w)
 
 
+def turn_hue(image, turns):
+    """adjust_hue of bytes, as it is since torchvision 0.15: before, its result was rounded down at 255 in place of 256."""
+    turned = F.adjust_hue(F.convert_image_dtype(image, torch.float), turns)
+    return F.convert_image_dtype(turned, torch.uint8)
+
+
+ADJUST = {"brightness": F.adjust_brightness, "contrast": F.adjust_contrast, "saturation": F.adjust_saturation,
+          "hue": turn_hue}
+
+
+def jitter(image, *changes):
+    """`changes`: names of ADJUST and amounts. `order` counts the names from 1."""
+    result = tensors[image]
+    for name, amount in changes:
+        result = ADJUST[name](result, amount)
+    order = int("".join(str(1 + list(ADJUST).index(name)) for name, _ in changes))
+    record("jitter", image, {"order": order, **dict(changes)}, result)
+
+
+def all_jitters(chosen, image):
+    for name in ADJUST:
+        for amount in (-0.37, 0.21) if name == "hue" else (0.45, 1.7):
+            jitter(image, (name, amount))
+    for _ in range(6):
+        jitter(image, *[(name, chosen.uniform(-0.5, 0.5) if name == "hue" else chosen.uniform(0, 2))
+                        for name in chosen.sample(list(ADJUST), 4)])
+
+
 def flip(image):
     record("flip", image, {}, from_pil(F.hflip(to_pil(tensors[image]))))
 
@@ -158,6 +187,10 @@ def main():
         _, height, width = SHAPES[image]
         for box in ((0, 0, height, width), (0, 0, height, 1), (height - 1, 0, 1, width), (height - 1, width - 1, 1, 1)):
             resized(image, *box)
+    few = torch.cartesian_prod(*[torch.tensor([0, 1, 127, 128, 254, 255])] * 3)  # many with two equal channels
+    tensors["few"] = few.t().reshape(3, 12, 18).to(torch.uint8)
+    for image in (*SHAPES, "few"):
+        all_jitters(chosen, image)
     path = os.path.join(sys.argv[1] if len(sys.argv) > 1 else FOLDER, "augment.safetensors")
     made_by = f"make_augment.py, torchvision {torchvision.__version__}, Pillow {PIL.__version__}"
     safetensors_writer.save(path, tensors, {"made_by": made_by, **cases})

@@ -5,7 +5,7 @@ import hashlib
 import math
 
 INIT, PARTITION, ORDER, DROPOUT, CROP, FLIP, AFFINE = range(1, 8)
-CUTOUT, VALIDATION, MIXUP, RESIZED_CROP = range(16, 20)
+CUTOUT, VALIDATION, MIXUP, RESIZED_CROP, COLOR_JITTER = range(16, 21)
 
 
 def philox(seed, counter):

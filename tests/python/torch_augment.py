@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn.functional import pad
 
-from random_draws import AFFINE, CROP, CUTOUT, FLIP, RESIZED_CROP, Stream, mixup_share
+from random_draws import AFFINE, COLOR_JITTER, CROP, CUTOUT, FLIP, RESIZED_CROP, Stream, mixup_share
 
 
 class Sample:
@@ -93,8 +93,45 @@ def resized_crop(image, entry, sample):
     return enlarge(enlarge(image[:, top:top + h, left:left + w], 2, width), 1, height)
 
 
+def grey(image):
+    r, g, b = image.float()
+    return (0.2989 * r + 0.587 * g + 0.114 * b).floor()
+
+
+def blend(image, other, factor):
+    return (factor * image + (1 - factor) * other).clamp(0, 255).to(torch.uint8)
+
+
+def turn(image, turns):
+    """Adds `turns` to the hue, which begins with red: to HSV and back, as torchvision does it."""
+    most, least = [extreme / 255 for extreme in (image.amax(0), image.amin(0))]
+    span = (most - least).masked_fill(most == least, 1)
+    r, g, b = (most - image / 255) / span
+    hue = torch.where(r == 0, b - g, torch.where(g == 0, 2 + r - b, 4 + g - r)) / 6 + 1
+    sixths = (hue % 1 + turns) % 1 * 6
+    saturation, part = (most - least) / most.clamp(min=1 / 255), sixths - sixths.floor()
+    p, q, t = [most * (1 - saturation * x) for x in (1, part, 1 - part)]
+    colors = [(most, t, p), (q, most, p), (p, most, t), (p, q, most), (t, p, most), (most, p, q)]
+    sixth = (sixths.long() % 6).expand(1, 3, *most.shape)
+    return (torch.stack([torch.stack(c) for c in colors]).gather(0, sixth)[0].clamp(0, 1) * 255.999).to(torch.uint8)
+
+
+def color_jitter(image, entry, sample):
+    draws = sample.stream(COLOR_JITTER)
+    changes = {"brightness": lambda image, factor: blend(image, 0, factor),
+               "contrast": lambda image, factor: blend(image, grey(image).mean(), factor),
+               "saturation": lambda image, factor: blend(image, grey(image), factor), "hue": turn}
+    for i in draws.permutation(4):
+        name = list(changes)[i]
+        most, middle = entry.get(name, 0), name != "hue"
+        if most:
+            low = max(0, 1 - most) if middle else -most
+            image = changes[name](image, draws.between(4 + i, low, middle + most))
+    return image
+
+
 OPERATIONS = {"random_crop": crop, "horizontal_flip": flip, "random_affine": affine, "cutout": cutout,
-              "random_resized_crop": resized_crop}
+              "random_resized_crop": resized_crop, "color_jitter": color_jitter}
 
 
 def augment(images, ids, epoch, o):

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "data/augment.h"
+#include "data/color_jitter.h"
 #include "data/tensor/tensor_file.h"
 
 static const char PATH[] = "tests/golden/augment.safetensors";
@@ -42,6 +43,17 @@ static const tensor *image_of(const tensor_file *f, const char *description) {
 static affine_choice affine_of(const char *description) {
     return (affine_choice){parameter(description, "angle"), (int)parameter(description, "right"),
                            (int)parameter(description, "down"), parameter(description, "scale")};
+}
+
+// "order=31 saturation=1.5 brightness=0.7": the properties, counted from 1, in their order.
+static color_jitter_choice jitter_of(const char *description) {
+    static const char *const names[COLOR_PROPERTIES] = {"brightness", "contrast", "saturation",
+                                                        "hue"};
+    color_jitter_choice c = {.count = 0};
+    for (const char *p = strstr(description, " order=") + 7; *p >= '1' && *p <= '4'; p++)
+        c.changes[c.count++] =
+            (color_change){(color_property)(*p - '1'), parameter(description, names[*p - '1'])};
+    return c;
 }
 
 // A large image, of a formula; the file has the box of the result that is not black.
@@ -97,6 +109,9 @@ static void check_case(const tensor_file *f, const char *name, const char *descr
             (int)parameter(description, "top"), (int)parameter(description, "left"),
             (int)parameter(description, "height"), (int)parameter(description, "width")};
         image_resized_crop(size, c, from->data, got);
+    } else if (!strncmp(description, "jitter ", 7)) {
+        const color_jitter_choice c = jitter_of(description);
+        image_color_jitter(size, &c, from->data, got);
     } else if (!strncmp(description, "flip ", 5)) {
         image_flip(size, from->data, got);
     } else {
@@ -119,7 +134,7 @@ static void test_pixels_match_torchvision(void **state) {
         check_case(&f, pair->key + 5, pair->value);
         cases++;
     }
-    assert_true(cases > 192);
+    assert_true(cases > 248);
     tensor_file_release(&f);
 }
 
@@ -312,6 +327,56 @@ static void test_resized_crops_are_keyed(void **state) {
     assert_true(later > 5);
 }
 
+// All orders and the whole of the ranges, which end at 0; what has no range is left out.
+static void test_color_jitters(void **state) {
+    (void)state;
+    const augmentation a = {.kind = AUGMENT_COLOR_JITTER, .jitter = {0.2, 1.5, 0.3, 0.1}};
+    const double low[] = {0.8, 0, 0.7, -0.1}, high[] = {1.2, 2.5, 1.3, 0.1};
+    double least[] = {9, 9, 9, 9}, most[] = {-9, -9, -9, -9};
+    int orders[256] = {0};
+    augment_key key = key0;
+    for (key.id = 0; key.id < 4800; key.id++) {
+        const color_jitter_choice c = color_jitter_choose(&a, &key, 1);
+        int order = 0;
+        assert_int_equal(c.count, 4);
+        for (int i = 0; i < 4; i++) {
+            const color_property p = c.changes[i].property;
+            order = 4 * order + (int)p;
+            least[p] = fmin(least[p], c.changes[i].amount);
+            most[p] = fmax(most[p], c.changes[i].amount);
+        }
+        orders[order]++;
+    }
+    int seen = 0;
+    for (int i = 0; i < 256; i++)
+        if (orders[i]) assert_in_range(orders[i], 130, 270), seen++;
+    assert_int_equal(seen, 24);
+    for (int p = 0; p < 4; p++) {
+        const double rest = (high[p] - low[p]) / 500;
+        assert_true(least[p] >= low[p] && least[p] < low[p] + rest);
+        assert_true(most[p] < high[p] && most[p] > high[p] - rest);
+    }
+}
+
+static void test_color_jitters_are_keyed(void **state) {
+    (void)state;
+    augmentation a = {.kind = AUGMENT_COLOR_JITTER, .jitter = {0.5, 0, 0, 0.25}};
+    const random_stream s = {42, RANDOM_COLOR_JITTER, 2, 3, 12345};
+    uint32_t order[4];
+    random_permutation(&s, order, 4);
+    const color_jitter_choice c = color_jitter_choose(&a, &key0, 2);
+    assert_int_equal(c.count, 2);
+    for (int i = 0, k = 0; i < 4; i++) {
+        if (order[i] != COLOR_BRIGHTNESS && order[i] != COLOR_HUE) continue;
+        const bool hue = order[i] == COLOR_HUE;
+        const double u = (double)random_uniform(&s, 4 + order[i]);
+        assert_int_equal(c.changes[k].property, order[i]);
+        assert_true(c.changes[k++].amount == (hue ? -0.25 + 0.5 * u : 0.5 + u));
+    }
+    a.jitter[COLOR_BRIGHTNESS] = a.jitter[COLOR_HUE] = 0;
+    assert_int_equal(color_jitter_choose(&a, &key0, 2).count, 0);
+}
+
 // ---- Lists ----
 
 static void fill_image(uint8_t *image, size_t n) {
@@ -470,6 +535,8 @@ int main(void) {
         cmocka_unit_test(test_choices_are_keyed),
         cmocka_unit_test(test_resized_crops),
         cmocka_unit_test(test_resized_crops_are_keyed),
+        cmocka_unit_test(test_color_jitters),
+        cmocka_unit_test(test_color_jitters_are_keyed),
         cmocka_unit_test(test_a_list_is_applied_in_order),
         cmocka_unit_test(test_places_epochs_and_samples_differ),
         cmocka_unit_test(test_pixels_match_whole_images),

@@ -31,12 +31,13 @@
 
 #define AUGMENTATIONS                                                          \
     "augmentations are: random_crop, horizontal_flip, random_affine, cutout, " \
-    "random_resized_crop"
+    "random_resized_crop, color_jitter"
 #define KEYS                                                                                  \
     "title, dataset, model, strategy, world_size, virtual_shards, shard_seed, global_batch, " \
     "epochs, seed, repeats, normalize, augment, loader_workers, optimizer, schedule, "        \
-    "lr_scaling, tensors, sync_batch_norm, label_smoothing, mixup, validation, keep, "        \
-    "early_stopping, stop_at, tta, stages, drop_last, average, target_accuracy, published"
+    "lr_scaling, initial_weights, tensors, sync_batch_norm, label_smoothing, mixup, "         \
+    "validation, keep, early_stopping, stop_at, tta, stages, drop_last, average, "            \
+    "target_accuracy, published"
 
 static char path[FILE_PATH_SIZE];
 
@@ -302,10 +303,11 @@ static void augmentation_options(void **state) {
                    "  - cutout: {size: 8, fill: mean}\n"
                    "  - random_crop: {padding: 2, padding_mode: constant}\n"
                    "  - horizontal_flip: {alternate: false}\n"
-                   "  - random_resized_crop: {scale: [0.25, 1]}\n",
+                   "  - random_resized_crop: {scale: [0.25, 1]}\n"
+                   "  - color_jitter: {contrast: 0.25, hue: 0.5}\n",
               &e);
     const augmentation *a = e.augment.items;
-    assert_int_equal(e.augment.count, 7);
+    assert_int_equal(e.augment.count, 8);
     assert_true(a[0].reflect && a[0].padding == 2 && a[1].alternate && a[1].p == 0.5);
     assert_true(a[2].kind == AUGMENT_CUTOUT && a[2].size == 3 && !a[2].mean);
     assert_true(a[3].size == 8 && a[3].mean && !a[4].reflect && !a[5].alternate);
@@ -314,6 +316,9 @@ static void augmentation_options(void **state) {
         assert_true(a[6].ratio[i] == (i ? 4.0 / 3 : 3.0 / 4));
         assert_true(fabs(a[6].log_ratio[i] - log(a[6].ratio[i])) < 1e-15);
     }
+    assert_int_equal(a[7].kind, AUGMENT_COLOR_JITTER);
+    assert_true(a[7].jitter[COLOR_CONTRAST] == 0.25 && a[7].jitter[COLOR_HUE] == 0.5);
+    assert_true(a[7].jitter[COLOR_BRIGHTNESS] == 0 && a[7].jitter[COLOR_SATURATION] == 0);
     const yaml_node *list = yaml_find(e.resolved, "augment");
     assert_string_equal(yaml_get(list, "0.random_crop.padding_mode")->text, "reflect");
     assert_string_equal(yaml_get(list, "1.horizontal_flip.alternate")->text, "true");
@@ -323,6 +328,7 @@ static void augmentation_options(void **state) {
     assert_null(yaml_get(list, "5.horizontal_flip.alternate"));
     assert_string_equal(yaml_get(list, "6.random_resized_crop.ratio.1")->text,
                         "1.3333333333333333");
+    assert_string_equal(yaml_get(list, "7.color_jitter.brightness")->text, "0");
     experiment_release(&e);
 }
 
@@ -430,6 +436,9 @@ static void wrong_types_and_ranges(void **state) {
     refuses(HEAD "augment: [random_resized_crop: {ratio: 1}]\n", "9:40: 'ratio': expected a list");
     refuses(HEAD "augment: [random_resized_crop, horizontal_flip, random_resized_crop]\n",
             "9:49: 'random_resized_crop' is there twice");
+    refuses(HEAD "augment: [color_jitter]\n",
+            "9:11: 'color_jitter' needs 'brightness', 'contrast', "
+            "'saturation' or 'hue'");
     refuses(HEAD "augment: [cut_out: {size: 4}]\n",
             "9:11: unknown augmentation 'cut_out': did you mean 'cutout'? The " AUGMENTATIONS);
     refuses(HEAD "stages: [conv2]\n", "9:10: 'stages': model 'small' has no layer 'conv2'");

@@ -104,6 +104,45 @@ static void null_removes_a_key(void **state) {
     refuses(CHILD "epochs: null\n", "child.yaml:1:1: 'epochs' is missing");
 }
 
+// A file is beside the one that names it, which may be the base; in --set in the current folder.
+static void initial_weights_are_found(void **state) {
+    (void)state;
+    static const char *const set = "initial_weights.file=own/mine.st";
+    experiment e;
+    error err;
+    write_file("far/far.yaml", BASE "initial_weights: {file: ../w/theirs.st, except: [fc1.*]}\n");
+    write_file("child.yaml", SCHEMA "name: child\nbase: far/far.yaml\n");
+    load("child.yaml", &e);
+    assert_string_equal(e.weights_path, "far/../w/theirs.st");
+    assert_int_equal(e.weights_except->count, 1);
+    assert_string_equal(e.weights_except->items[0]->text, "fc1.*");
+    assert_string_equal(yaml_get(e.resolved, "initial_weights.file")->text, "theirs.st");
+    experiment_release(&e);
+    assert_int_equal(experiment_read(&e, "child.yaml", &set, 1, &err), STATUS_OK);
+    assert_string_equal(e.weights_path, "own/mine.st");
+    assert_int_equal(e.weights_except->count, 1);
+    experiment_release(&e);
+    write_file("child.yaml", SCHEMA "name: child\nbase: far/far.yaml\n"
+                                    "initial_weights: {file: /a/b.st, except: []}\n");
+    load("child.yaml", &e);
+    assert_string_equal(e.weights_path, "/a/b.st");
+    assert_null(e.weights_except);
+    assert_null(yaml_get(e.resolved, "initial_weights.except"));
+    experiment_release(&e);
+    write_file("child.yaml", SCHEMA "name: child\nbase: far/far.yaml\ninitial_weights: null\n");
+    load("child.yaml", &e);
+    assert_null(e.weights_path);
+    assert_null(yaml_find(e.resolved, "initial_weights"));
+    experiment_release(&e);
+    refuses(CHILD "initial_weights: kaiming\n",
+            "child.yaml:4:18: 'initial_weights': expected a mapping, such as {file: kaiming}");
+    refuses(CHILD "initial_weights: {except: [a]}\n",
+            "child.yaml:4:27: 'initial_weights.except' needs 'initial_weights.file'");
+    refuses(CHILD "initial_weights: {file: x/}\n", "4:25: 'initial_weights.file': expected a file");
+    refuses(CHILD "initial_weights: {file: x, except: a}\n",
+            "4:36: 'initial_weights.except': expected a list");
+}
+
 static void bases_have_bases(void **state) {
     (void)state;
     experiment e;
@@ -335,6 +374,7 @@ int main(void) {
         TEST(groups_are_inherited_key_by_key),
         TEST(another_kind_inherits_nothing),
         TEST(null_removes_a_key),
+        TEST(initial_weights_are_found),
         TEST(bases_have_bases),
         TEST(assignments_come_last),
         TEST(the_long_form_is_the_same),

@@ -188,6 +188,7 @@ static void neighbours_in_lists_have_different_keys(void **state) {
                "title=x");
         differ("augment=[random_resized_crop: {scale: [%.17g, 1]}]", value, next, "title=x");
         differ("augment=[random_resized_crop: {ratio: [%.17g, 1]}]", value, next, "title=x");
+        differ("augment=[color_jitter: {hue: %.17g}]", value / 2, next / 2, "title=x");
         differ("optimizer.betas=[%.17g, 0.5]", value, next, adam);
     }
     differ("augment=[random_crop: {padding: %.0f}]", 3, 4, "title=x");
@@ -314,9 +315,11 @@ static void neighbours_in_models_have_different_keys(void **state) {
 
 // ---- Excluded from a key ----
 
-static bool is_only_shown(const char *key) {
+static bool is_only_shown(const char *where, const char *key) {
     static const char *const shown[] = {"name",      "title", "repeats", "target_accuracy",
                                         "published", "tta"};
+    if (!strcmp(where, ".initial_weights")) return !strcmp(key, "file");
+    if (*where) return false;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (!strcmp(key, shown[i])) return true;
     return false;
@@ -344,7 +347,7 @@ static void change_each(manifest *m, yaml_node *node, bool shown, const char *wh
     for (size_t i = 0; i < node->count; i++) {
         char below[256];
         const char *key = node->keys ? node->keys[i] : "item";
-        const bool hidden = shown || (!*where && node->keys && is_only_shown(key));
+        const bool hidden = shown || (node->keys && is_only_shown(where, key));
         snprintf(below, sizeof below, "%.180s.%.60s", where, key);
         change_each(m, node->items[i], hidden, below, whole);
         if (!node->keys) continue;
@@ -381,8 +384,10 @@ static void all_but_displayed_values_are_in_the_key(void **state) {
         {"schedule={kind: plateau, factor: 0.5, patience: 2, threshold: 0.1, cooldown: 1, min_lr: "
          "0.1}"},
         {"mixup={alpha: 0.5}", "schedule={kind: cosine, by_epoch: true}",
-         "augment=[random_resized_crop: {scale: [0.5, 1], ratio: [1, 2]}]"},
-        {"validation={samples: 9}", "stop_at={accuracy: 0.5}"},
+         "augment=[random_resized_crop: {scale: [0.5, 1], ratio: [1, 2]}, color_jitter: "
+         "{brightness: 0.1, contrast: 0.2, saturation: 0.3, hue: 0.4}]"},
+        {"validation={samples: 9}", "stop_at={accuracy: 0.5}",
+         "initial_weights={file: a, except: [fc1.*]}"},
         {"schedule={kind: one_cycle, anneal: linear}",
          "average={kind: lookahead, decay: 0.95, every: 5, ramp: 3}"},
     };

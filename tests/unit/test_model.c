@@ -501,6 +501,8 @@ static void refuses_models_beyond_the_limits(void **state) {
             "m.yaml:5:20: 'size': expected a window of at most 255 values, got 8x32 = 256");
     refuses(HEAD "- conv: {out: 6, kernel: 5000}\n",
             "m.yaml:5:26: 'kernel': expected an integer between 1 and 4096, got '5000'");
+    refuses(HEAD "- conv: {out: 6, kernel: 3, padding: -1}\n",
+            "m.yaml:5:38: 'padding': expected an integer between 0 and 4096, got '-1'");
     refuses("schema: lockstep.model/1\nname: m\ninput: [17, 8, 8]\nlayers: [relu]\n",
             "m.yaml:3:9: 'input': expected at most 16 channels, got 17");
     refuses("schema: lockstep.model/1\nname: m\ninput: [16, 4096, 4096]\nlayers: [relu]\n",

@@ -129,7 +129,14 @@ static const row custom[] = {
     {"", "augment", {NULL}}, // below
     {"", "tensors", {NULL}},
 };
-static const char *const words[] = {"name", "title", "dataset", "model", "stages", "published"};
+static const char *const words[] = {"name",
+                                    "title",
+                                    "dataset",
+                                    "model",
+                                    "stages",
+                                    "published",
+                                    "initial_weights.file",
+                                    "initial_weights.except"};
 
 static const row augmentations[] = {
     {"augment=[random_crop: {padding: %s}]", "padding", {"-1", "129"}},
@@ -144,6 +151,10 @@ static const row augmentations[] = {
     {"augment=[random_resized_crop: {scale: [0.5, %s]}]", "scale", {"0.4", "1.1"}},
     {"augment=[random_resized_crop: {ratio: [%s, 2]}]", "ratio", {"0", "2.1"}},
     {"augment=[random_resized_crop: {ratio: [1, %s]}]", "ratio", {"0.5", "101"}},
+    {"augment=[color_jitter: {brightness: %s}]", "brightness", {"-0.1", "100.1"}},
+    {"augment=[color_jitter: {contrast: %s}]", "contrast", {"-0.1", "100.1"}},
+    {"augment=[color_jitter: {saturation: %s}]", "saturation", {"-0.1", "100.1"}},
+    {"augment=[color_jitter: {hue: %s}]", "hue", {"-0.1", "0.6"}},
 };
 static const row settings_of_tensors[] = {
     {"tensors={'*': {lr_factor: %s}}", "lr_factor", {"0", "-1", "1000001"}},
@@ -206,9 +217,9 @@ static void check_keys(const char *set, const row *rows, size_t count, const cha
 static void numbers_in_lists_and_mappings(void **state) {
     (void)state;
     static const char *const unknown[] = {
-        "augment=[random_crop: {zzzzzz: 1}]", "augment=[horizontal_flip: {zzzzzz: 1}]",
-        "augment=[random_affine: {zzzzzz: 1}]", "augment=[cutout: {zzzzzz: 1}]",
-        "augment=[random_resized_crop: {zzzzzz: 1}]"};
+        "augment=[random_crop: {zzzzzz: 1}]",         "augment=[horizontal_flip: {zzzzzz: 1}]",
+        "augment=[random_affine: {zzzzzz: 1}]",       "augment=[cutout: {zzzzzz: 1}]",
+        "augment=[random_resized_crop: {zzzzzz: 1}]", "augment=[color_jitter: {zzzzzz: 1}]"};
     static const char *const words_of_augment[] = {"padding_mode", "alternate", "interpolation",
                                                    "fill"};
     static const char *const words_of_tensors[] = {"init"};
@@ -226,8 +237,9 @@ static void numbers_in_lists_and_mappings(void **state) {
     // A new augmentation needs a row above.
     assert_int_equal(experiment_read(&e, path, &none, 1, &err), STATUS_USAGE);
     assert_non_null(strstr(err.message, "augmentations are: random_crop, horizontal_flip, "
-                                        "random_affine, cutout, random_resized_crop"));
-    assert_string_equal(strrchr(err.message, ' '), " random_resized_crop");
+                                        "random_affine, cutout, random_resized_crop, "
+                                        "color_jitter"));
+    assert_string_equal(strrchr(err.message, ' '), " color_jitter");
     for (size_t i = 0; i < COUNT(unknown); i++)
         check_keys(unknown[i], augmentations, COUNT(augmentations), words_of_augment,
                    COUNT(words_of_augment));

@@ -252,7 +252,7 @@ status field_read_weights(experiment_reading *r, const yaml_node *node, yaml_nod
     if (rc != STATUS_OK) return rc;
     const char *name = path + lookup_folder_length(path);
     if (!*name) return yaml_error(node, r->err, "'initial_weights.file': expected a file");
-    const char *from = experiment_is_set(node) || *path == '/' ? "" : node->file;
+    const char *from = field_is_set(node) || *path == '/' ? "" : node->file;
     r->e->weights_path = memory_format("%.*s%s", lookup_folder_length(from), from, path);
     *resolved = yaml_new_string(name);
     return STATUS_OK;

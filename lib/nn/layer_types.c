@@ -8,6 +8,32 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/spelling.h"
+
+// ---- Names ----
+
+const char *layer_name(const builder *b, int index) {
+    return index == INPUT_LAYER ? INPUT_NAME : b->m->program.layers[index].name;
+}
+
+shape layer_shape(const builder *b, int index) {
+    return index == INPUT_LAYER ? b->m->program.input : b->m->program.layers[index].out;
+}
+
+// The last of the layers is the one that asks.
+status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) {
+    const program *p = &b->m->program;
+    const char *name, *names[MAX_LAYERS];
+    status rc = yaml_string(node, key, &name, b->err);
+    if (rc != STATUS_OK) return rc;
+    for (*index = INPUT_LAYER; *index < p->count - 1; ++*index) {
+        if (!strcmp(layer_name(b, *index), name)) return STATUS_OK;
+        names[*index + 1] = layer_name(b, *index);
+    }
+    const char *near = spelling_nearest(name, names, (size_t)p->count);
+    return yaml_error(node, b->err, "'%s': no earlier layer is named '%.60s'%s%s%s", key, name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
 
 // ---- Options ----
 

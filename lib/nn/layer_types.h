@@ -60,6 +60,8 @@ status layer_add_tensors(builder *b, const reading *r) MUST_CHECK;
 // Refuses a layer whose output is too large.
 status layer_refuse_size(builder *b, const reading *r) MUST_CHECK;
 
+// The word in model files for INPUT_LAYER.
+#define INPUT_NAME "input"
 // Finds the layer that `node` names, among those read so far. *index is INPUT_LAYER for `input`.
 status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) MUST_CHECK;
 // Returns the name by which layer_find finds it.

@@ -25,7 +25,6 @@
 #include "train/kept_states.h"
 #include "train/run_segment.h"
 #include "train/trace_file.h"
-#include "train/train_data.h"
 #include "train/train_manifest.h"
 #include "train/train_start.h"
 #include "train/trainer.h"
@@ -35,16 +34,12 @@ static const char MODEL[] = "model.st.zst", STEPS[] = "steps.st.zst", MANIFEST[]
 
 // ---- Reading and checking ----
 
-uint32_t train_run_samples(const train_run *r) {
-    return r->train.samples - r->left_out.count;
-}
-
 // Refuses shards that do not match, before anything is touched.
 static status check_partition(const train_run *r, error *err) {
     const experiment *e = r->experiment;
     partition shards;
-    status rc =
-        partition_init(&shards, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err);
+    status rc = partition_init(&shards, &r->data.train, &r->data.left_out, e->virtual_shards,
+                               e->shard_seed, err);
     if (rc == STATUS_OK) partition_release(&shards);
     return rc;
 }
@@ -76,8 +71,8 @@ status train_run_init(train_run *r, const train_settings *s, const experiment *e
     status rc;
     *r = (train_run){.settings = s, .experiment = e, .manifest = m};
     put_parameters(s, e, m);
-    TRY(train_data_read(r, err));
-    const uint32_t samples = train_run_samples(r);
+    TRY(train_data_read(&r->data, s, e, m, err));
+    const uint32_t samples = train_data_samples(&r->data);
     TRY(checkpoint_init(&r->checkpoint, &e->model, e->optimizer.kind, trainer_epochs(e, samples),
                         trainer_steps(e, samples), err));
     if (e->keep == KEEP_BEST) TRY(checkpoint_begin_best(&r->checkpoint, err));
@@ -105,9 +100,7 @@ out:
 }
 
 void train_run_release(train_run *r) {
-    dataset_release(&r->train);
-    dataset_release(&r->test);
-    holdout_release(&r->left_out);
+    train_data_release(&r->data);
     checkpoint_release(&r->checkpoint);
     yaml_free(r->segment);
     free(r->first_weights);
@@ -164,7 +157,8 @@ static status dump_order(const train_run *r, error *err) {
     sampler order = {0};
     output *out = NULL;
     status rc;
-    TRY(partition_init(&shards, &r->train, &r->left_out, e->virtual_shards, e->shard_seed, err));
+    TRY(partition_init(&shards, &r->data.train, &r->data.left_out, e->virtual_shards, e->shard_seed,
+                       err));
     TRY(sampler_init(&order, &shards, e->global_batch, e->seed, err));
     if (e->drop_last) TRY(sampler_drop_last(&order, err));
     TRY(output_open(s->dump_order, &out, err));
@@ -177,7 +171,7 @@ static status dump_order(const train_run *r, error *err) {
             const uint32_t *samples;
             int count = sampler_step(&order, epoch, step % per_epoch, v, &samples);
             for (int i = 0; i < count; i++)
-                TRY(output_write(out, &r->train.ids[samples[i]], sizeof(uint32_t), err));
+                TRY(output_write(out, &r->data.train.ids[samples[i]], sizeof(uint32_t), err));
         }
     }
     TRY(output_commit(out, err));
@@ -209,12 +203,12 @@ static void describe_segment(train_run *r) {
 
 static status write_model(train_run *r, tensor_file *f, error *err) {
     const checkpoint *c = &r->checkpoint;
-    const char *classes = tensor_file_metadata(&r->train.files[0], "classes");
+    const char *classes = tensor_file_metadata(&r->data.train.files[0], "classes");
     const float *buffers, *parameters = checkpoint_best_model(c, &buffers);
     char *path;
     train_start_path(r->settings->out, MODEL, &path);
-    status rc =
-        model_file_write(path, c->model, parameters, buffers, &r->normalization, classes, f, err);
+    status rc = model_file_write(path, c->model, parameters, buffers, &r->data.normalization,
+                                 classes, f, err);
     if (rc == STATUS_OK) train_manifest_output(r->manifest, path, f);
     free(path);
     return rc;
@@ -264,7 +258,7 @@ static status write_outputs(train_run *r, error *err) {
     TRY(write_state(r, err));
     TRY(kept_states_describe(r->settings->out, r->manifest, err));
     train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures);
-    train_manifest_results(r->manifest, &r->checkpoint, r->experiment, train_run_samples(r),
+    train_manifest_results(r->manifest, &r->checkpoint, r->experiment, train_data_samples(&r->data),
                            written.content);
     train_start_path(r->settings->out, MANIFEST, &path);
     TRY(manifest_write(r->manifest, path, err));
@@ -384,8 +378,8 @@ static status train_rank(void *argument, comm *c, error *err) {
     live_events events = {.folder = lead ? s->tensorboard : NULL,
                           .experiment = r->experiment,
                           .checkpoint = &r->checkpoint,
-                          .samples = train_run_samples(r),
-                          .validated = r->left_out.count > 0,
+                          .samples = train_data_samples(&r->data),
+                          .validated = r->data.left_out.count > 0,
                           .log = s->log,
                           .file = -1};
     first_step first = {r, &events};
@@ -403,8 +397,8 @@ static status train_rank(void *argument, comm *c, error *err) {
         .executor = {.backend = devices_backend(&s->devices, local_rank),
                      .devices = &s->devices,
                      .experiment = r->experiment,
-                     .normalization = r->normalization,
-                     .augment = &r->augment,
+                     .normalization = r->data.normalization,
+                     .augment = &r->data.augment,
                      .comm = c,
                      .world_size = s->world.size,
                      .local_rank = local_rank,
@@ -415,11 +409,11 @@ static status train_rank(void *argument, comm *c, error *err) {
                      .reduce_fast = s->reduce_fast,
                      .log = lead ? s->log : NULL,
                      .trace = tracing.trace},
-        .train = &r->train,
-        .left_out = &r->left_out,
-        .test = r->left_out.count ? &r->left_out.samples
-                : s->test         ? &r->test
-                                  : NULL,
+        .train = &r->data.train,
+        .left_out = &r->data.left_out,
+        .test = r->data.left_out.count ? &r->data.left_out.samples
+                : s->test              ? &r->data.test
+                                       : NULL,
         .loader_workers = s->loader_workers,
         .stop_after_steps = s->stop_after_steps,
         .checkpoint_steps = s->checkpoint_steps,
@@ -476,7 +470,7 @@ static status launch_until_done(train_run *r, const message_sizes *sizes, error 
 
 status train_run_go(train_run *r, error *err) {
     const train_settings *s = r->settings;
-    const bool lead = train_start_leads(s);
+    const bool lead = train_settings_lead(s);
     const message_sizes sizes = trainer_message_sizes(r->experiment, s->world.size);
     const int available = cores_usable(), ranks = world_ranks_here(&s->world);
     r->threads = s->threads ? s->threads : available / ranks;

@@ -6,59 +6,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/cli.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "compute/devices.h"
-#include "data/dataset.h"
-#include "data/holdout.h"
 #include "data/manifest.h"
 #include "experiment/experiment.h"
 #include "train/checkpoint.h"
-#include "train/strategy.h"
-#include "train/turn_taker.h"
+#include "train/train_data.h"
 
 // Revision of the arithmetic, raised when equal inputs give different bits: part of keys, manifests
 // and saved states. Since 3, random numbers depend on the layers' names, and batch norm computes
 // with centred values (CHANGELOG.md).
 enum { TRAIN_BITS = 3 };
 
-// The settings of a run; the strings are the caller's. A NULL path: not requested.
-typedef struct train_settings {
-    const char *tool; // its name
-    const strategy *strategy;
-    world world;
-    const char *train, *test, *out, *init, *trace, *dump_order;
-    const char *tensorboard; // folder for an event file that grows with the run
-    cli_list init_except;    // patterns: the tensors that `init` does not give
-    devices devices;         // opened, unless nothing will be computed
-    const char *isa;         // NULL: the best
-    int threads;             // per rank; 0: this host's cores, divided among its ranks
-    int loader_workers;
-    bool reduce_fast; // requested, and the strategy reduces
-    bool resume;
-    const turn_taker
-        *turns;   // only trains in turns, to be timed, and writes nothing; NULL: no turns
-    bool dry_run; // only check; reads only the headers of data files with a manifest
-    uint64_t stop_after_steps, checkpoint_steps, checkpoint_ns; // 0: never
-    // The command that resumes after a stop: as typed, if another program started the tool on its
-    // behalf; else the tool's own arguments, argc of them.
-    const char *command;
-    char **argv;
-    int argc;
-    int keep_states;  // segments whose ends are kept (kept_states.h); 0: none
-    int max_restarts; // after the death of a process; above 0 only if the world is supervised
-    const logger *log;
-} train_settings;
-
 typedef struct train_run {
     const train_settings *settings;
     const experiment *experiment;
     manifest *manifest;
-    dataset train, test;
-    holdout left_out; // of `train`, for validation
-    normalization normalization;
-    augment_list augment; // the experiment's, with the data's mean bytes
+    train_data data;
     checkpoint checkpoint;
     char *first_weights; // run_identity.init; NULL: none
     int threads;
@@ -77,9 +41,6 @@ typedef struct train_run {
 status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
                       error *err) MUST_CHECK;
 void train_run_release(train_run *r);
-
-// Returns the number of samples that are trained on.
-uint32_t train_run_samples(const train_run *r);
 
 // STATUS_USAGE if the run would write a file that it reads, or two outputs to one file. `file` is
 // the experiment file.

@@ -20,12 +20,8 @@ void train_start_path(const char *folder, const char *name, char **path) {
 }
 
 run_identity train_start_identity(const train_run *r) {
-    return (run_identity){r->experiment->resolved, r->train.source,
+    return (run_identity){r->experiment->resolved, r->data.train.source,
                           r->first_weights ? r->first_weights : "", TRAIN_BITS};
-}
-
-bool train_start_leads(const train_settings *s) {
-    return !s->world.environment.joined || s->world.environment.rank == 0;
 }
 
 // ---- The images of the smallest ids, for whitening ----
@@ -133,7 +129,7 @@ static status read_init(train_run *r, error *err) {
     TRY(tensor_file_read(s->init, TENSOR_FILE_DEFAULT_MAX, &f, err));
     TRY(model_import(c->model, c->parameters, c->buffers, &f, s->init,
                      r->experiment->weights_path ? &of_experiment : &of_option,
-                     train_start_leads(s) ? s->log : NULL, err));
+                     train_settings_lead(s) ? s->log : NULL, err));
     train_manifest_input(r->manifest, s->init, &f);
     describe_init(r, f.content);
 out:
@@ -146,10 +142,10 @@ status train_start_model(train_run *r, error *err) {
     checkpoint *c = &r->checkpoint;
     status rc = STATUS_OK;
     if (!s->init || s->init_except.count)
-        rc = initial_model(r->experiment, &r->train, &r->left_out, &r->normalization, c->parameters,
-                           c->buffers, err);
+        rc = initial_model(r->experiment, &r->data.train, &r->data.left_out, &r->data.normalization,
+                           c->parameters, c->buffers, err);
     if (rc != STATUS_OK || !s->init) return rc;
-    if (!s->init_except.count && initial_model_is_set(r->experiment) && train_start_leads(s))
+    if (!s->init_except.count && initial_model_is_set(r->experiment) && train_settings_lead(s))
         log_info(s->log, "'%s' gives all initial values: 'init' of 'tensors' has no effect",
                  s->init);
     return read_init(r, err);
@@ -229,7 +225,7 @@ status train_start_find(train_run *r, error *err) {
     if (rc != STATUS_OK || !s->resume) return rc;
     rc = read_saved(r, err);
     if (rc == STATUS_OK) rc = check_resumable(r, err);
-    if (rc == STATUS_OK && r->resumed && train_start_leads(s))
+    if (rc == STATUS_OK && r->resumed && train_settings_lead(s))
         log_info(s->log, "resuming from step %" PRIu64 " of '%s/%s'", r->checkpoint.step, s->out,
                  TRAIN_STATE);
     return rc;
@@ -327,7 +323,7 @@ static void describe_reduction(const train_run *r, bool lead) {
 }
 
 void train_start_describe(const train_run *r) {
-    const bool lead = train_start_leads(r->settings);
+    const bool lead = train_settings_lead(r->settings);
     describe_backend(r, lead);
     describe_reduction(r, lead);
 }

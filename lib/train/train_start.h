@@ -14,9 +14,6 @@ void train_start_path(const char *folder, const char *name, char **path);
 
 run_identity train_start_identity(const train_run *r);
 
-// Is this process rank 0, or will it start rank 0? That process writes files and messages.
-bool train_start_leads(const train_settings *s);
-
 // Fills the checkpoint with the initial model: the one that the experiment describes, or that
 // of --init, which has all values of a model but for the tensors of --init-except.
 status train_start_model(train_run *r, error *err) MUST_CHECK;

@@ -193,7 +193,7 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     rc = devices_open(&s->devices, world_ranks_here(&s->world),
                       group->joined && group->rank ? NULL : s->log, err);
     if (rc != STATUS_OK && !t->print_key) launch_abort(group); // other hosts may have devices
-    if (rc == STATUS_OK && t->strategy->processes && !s->reduce_fast && train_start_leads(s))
+    if (rc == STATUS_OK && t->strategy->processes && !s->reduce_fast && train_settings_lead(s))
         tell_of_shared_gpu(s);
 out:
     return rc;
@@ -265,7 +265,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
                          "cannot read test data: '-': only --train can be standard input");
     TRY(find_ranks(t, e, s, err));
     s->reduce_fast = s->reduce_fast && t->strategy->reduces && s->world.size > 1;
-    if (t->test && !s->test && train_start_leads(s))
+    if (t->test && !s->test && train_settings_lead(s))
         log_info(log, "test data are not read: epochs are tested on the %d validation samples",
                  e->validation.samples);
     s->world.supervised = s->max_restarts > 0;
@@ -349,7 +349,7 @@ out:
 static status find_finished(const train_settings *s, const experiment *e, bool *finished,
                             error *err) {
     status rc = train_run_finished(s->out, e, finished, err);
-    if (rc == STATUS_OK && *finished && train_start_leads(s))
+    if (rc == STATUS_OK && *finished && train_settings_lead(s))
         log_info(s->log, "'%s' is already complete: nothing to do", s->out);
     return rc;
 }
@@ -359,7 +359,7 @@ static status take_folder(const train_settings *s, const experiment *e, int *loc
                           error *err) {
     status rc = STATUS_OK;
     *finished = false;
-    if (train_start_leads(s)) {
+    if (train_settings_lead(s)) {
         TRY(output_make_folder(s->out, err));
         TRY(output_lock_folder(s->out, s->log, lock, err));
     }
@@ -380,9 +380,10 @@ static status check(const train_tool *t, const train_settings *s, const experime
     if (s->resume) TRY(find_finished(s, e, &finished, err));
     if (finished) goto out;
     TRY(train_run_init(&run, s, e, m, err));
-    if (train_start_leads(s))
+    if (train_settings_lead(s))
         log_info(s->log, "dry run: ready to train %.9g epoch%s of %" PRIu64 " steps", e->epochs,
-                 e->epochs == 1 ? "" : "s", trainer_steps_per_epoch(e, train_run_samples(&run)));
+                 e->epochs == 1 ? "" : "s",
+                 trainer_steps_per_epoch(e, train_data_samples(&run.data)));
 out:
     train_run_release(&run);
     return rc;

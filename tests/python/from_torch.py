@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 sys.dont_write_bytecode = True
 
 import lockstep  # noqa: E402
-from lockstep._torch import load, main  # noqa: E402
+from lockstep._command import load, main  # noqa: E402
 
 
 def strict(source, model):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Translates published networks with lockstep.from_torch, and writes the table of docs/networks.md.
 
-    published DOCUMENT kuangliu=CLONE weiaicunzai=CLONE [PATTERN]
+    published_networks.py DOCUMENT kuangliu=CLONE weiaicunzai=CLONE [PATTERN]
 
 The clones are those of SOURCES; torchvision is PyPI's. PATTERN: only networks whose names contain it; their rows in
 DOCUMENT are replaced, the others stay. The code of the clones is executed. A network takes a second to some minutes.
@@ -37,7 +37,7 @@ NETWORKS = {
         "stochasticdepth": "stochastic_depth_resnet18", "vgg": "vgg11_bn vgg16_bn", "wideresidual": "wideresnet",
         "xception": "xception"},
     "torchvision": {
-        "": "alexnet/64 convnext_tiny/64 densenet121/64 efficientnet_b0/64 efficientnet_v2_s/64 googlenet/64 inception_v3/96 "
+        "": "alexnet/64 convnext_tiny/64 densenet121/64 efficientnet_b0/64 efficientnet_v2_s/64 googlenet/64 inception_v3(aux_logits=False)/96 "
             "mnasnet0_5/64 mnasnet1_0/64 mobilenet_v2/64 mobilenet_v3_large/64 mobilenet_v3_small/64 regnet_x_400mf/64 "
             "regnet_y_400mf/64 resnet18/64 resnet50/64 resnext50_32x4d/64 shufflenet_v2_x0_5/64 shufflenet_v2_x1_0/64 "
             "squeezenet1_1/64 swin_t/64 vgg11/64 vit_b_16(image_size=64)/64 wide_resnet50_2/64"},
@@ -48,13 +48,14 @@ SECONDS = 1200
 ROW = re.compile(r"^\| (\w+) \| `([^`]*)` \|.*\|$")
 HEAD = """# Published networks
 
-<!-- tests/conformance/published writes this page -->
+<!-- tests/python/published_networks.py writes this page -->
 
-`python -m lockstep.from_torch` has translated these definitions, which other people wrote and which are not a part of
-this project, and `--check` has compared them with PyTorch: the logits of an evaluation, and every tensor after a step of
-SGD. The figures are the distances from PyTorch in double precision: of the largest logit, and of the way that a tensor
-went. Behind them are those of PyTorch's own single precision. A step moves by up to 3e-2 of its way where rounding decides
-which side of a ReLU's kink a value is on.
+`python -m lockstep.from_torch` has translated these definitions, which other people wrote and which
+are not a part of this project. `--check` has compared them with PyTorch: the logits of an
+evaluation, and every tensor after a step of SGD. The figures are the distances from PyTorch in
+double precision: of the largest logit, and of the way that a tensor went. Behind them are those of
+PyTorch's own single precision. A step moves by up to 3e-2 of its way where rounding decides which
+side of a ReLU's kink a value is on.
 
 """
 
@@ -98,27 +99,39 @@ def result(file, name, size, repair):
     return "%s | %s | %s" % (told[1], told[2], ("the same: " if same else "ANOTHER: ") + figures + with_repair)
 
 
+def rows_of(document):
+    """{SOURCE.NETWORK: its row} of a page."""
+    if not os.path.exists(document):
+        return {}
+    with open(document, encoding="utf-8") as page:
+        return {"%s.%s" % found.groups(): line for line in page.read().splitlines() for found in [ROW.match(line)] if found}
+
+
+def write(document, rows, clones, torchvision):
+    order = ["%s.%s" % (source, name) for source, _, name, _ in networks(clones)]
+    versions = {source: commit(clones[source]) if clones[source] else torchvision for source in SOURCES}
+    same = sum("| the same: " in line for line in rows.values())
+    with open(document, "w", encoding="utf-8") as page:
+        page.write(HEAD + "".join("- %s: <%s>, %s\n" % (s, address, versions[s]) for s, address in SOURCES.items()))
+        page.write("\n%d of %d are the same network.\n" % (same, len(order)))
+        page.write("\n| source | network | pixels | layers | parameters | result |\n|---|---|---|---|---|---|\n")
+        page.write("".join(rows[key] + "\n" for key in order if key in rows))
+
+
 def main():
+    import torchvision
+
     document, *given = sys.argv[1:]
     clones = dict(item.split("=", 1) for item in given if "=" in item)
-    patterns = [item for item in given if "=" not in item]
-    import torchvision
     clones["torchvision"] = None
-    rows = {}
-    if os.path.exists(document):
-        with open(document, encoding="utf-8") as page:
-            rows = {"%s.%s" % found.groups(): line for line in page.read().splitlines() for found in [ROW.match(line)] if found}
+    patterns = [item for item in given if "=" not in item]
+    rows = rows_of(document)
     for source, file, name, size in networks(clones):
         key, repair = "%s.%s" % (source, name), REPAIRS.get(source, {}).get(os.path.basename(file)[:-3])
-        if key not in rows if not patterns else patterns[0] in key:
+        if patterns[0] in key if patterns else key not in rows:
             rows[key] = "| %s | `%s` | %d | %s |" % (source, name, size, result(file, name, size, repair))
             print(rows[key], flush=True)
-            order = ["%s.%s" % (s, n) for s, _, n, _ in networks(clones)]
-            versions = {s: torchvision.__version__ if s == "torchvision" else commit(clones[s]) for s in SOURCES}
-            with open(document, "w", encoding="utf-8") as page:
-                page.write(HEAD + "".join("- %s: <%s>, %s\n" % (s, address, versions[s]) for s, address in SOURCES.items()))
-                page.write("\n| source | network | pixels | layers | parameters | result |\n|---|---|---|---|---|---|\n")
-                page.write("\n".join(rows[k] for k in order if k in rows) + "\n")
+            write(document, rows, clones, torchvision.__version__)
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ END
     words=$(sed -n 's/^ *ROW(to, [A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' "$ROOT/lib/compute/layer_kinds.h")
     [ "$(wc -w <<<"$words")" -ge 35 ] || fail "$words"
     for word in $words; do
-        grep -qE "(^|[[ ])$word([]:,]|$)" "$BATS_TEST_FILENAME" "$ROOT"/tests/fixtures/{residual,channels,kinds}.yaml \
+        grep -qE "(^|[[ ])$word([]:,]|$)" "$BATS_TEST_FILENAME" "$ROOT"/tests/fixtures/{residual,channels,kinds,moves}.yaml \
             "$ROOT"/experiments/models/lenet*.yaml || fail "none has a layer '$word'"
     done
 }

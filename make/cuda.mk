@@ -171,8 +171,9 @@ COUNTING = $(abspath $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so
 counting:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/counting CXXFLAGS=-DEMULATION_COUNTS EMU_CU_FLAGS='$(CALL_AT_ACCESS)' \
 	    $(BUILD)/counting/obj/release/lib/lockstep-cuda-emulated.so
-exact-cost: all counting ## Estimate what --math exact costs on a GPU, from the multiply-adds and loads of a step's kernels; MODELS=vgg BATCH=16
+exact-cost: all counting $(OBJ)/tests/bench/cuda_profile ## Estimate what --math exact costs on a GPU, from the multiply-adds and loads of a step's kernels; MODELS=vgg BATCH=16
 	@BIN='$(abspath $(BUILD)/bin)' COUNTING='$(COUNTING)' \
+	    PROFILE='$(abspath $(OBJ)/tests/bench/cuda_profile)' \
 	    MODELS='$(MODELS)' BATCH='$(BATCH)' MEASURED=docs/h200.txt tests/bench/exact-cost
 
 .PHONY: emulation no-nvcc

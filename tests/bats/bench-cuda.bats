@@ -258,10 +258,10 @@ print(sorted(torch_peer.read('data/train.st.zst')[0]))")
     cat >"$WORK/bin/train-single" <<'END'
 #!/usr/bin/env bash
 until [ "$1" = --math ]; do shift; done
-echo "1 32 999 999 999 0 0 0 first" >"$LOCKSTEP_EMULATED_KERNELS"
+echo "1 32 999 999 999 0 0 0 0 first" >"$LOCKSTEP_EMULATED_KERNELS"
 for ((step = 0; step < $4; step++)); do
-    echo "132 128 16896000 128000 2000 0 0 0 (products<4>)"
-    [ "$2" = fast ] || echo "2 128 640020 640000 10 0 0 0 (groups)"
+    echo "132 128 16896000 128000 2000 0 0 0 0 (products<4>)"
+    [ "$2" = fast ] || echo "2 128 640020 640000 10 0 0 0 0 (groups)"
 done >>"$LOCKSTEP_EMULATED_KERNELS"
 exit 5
 END
@@ -270,6 +270,43 @@ END
     # A thread of 2,000 multiply-adds takes 2,000 cycles, and a block of 640,000 takes 5,000.
     [[ $output == *$'\n'"| lenet-bn | exact | 2 | 17.5 | 0.6 | 4.0 | \`groups\` 2.8 |"$'\n'* ]] || fail "$output"
     [[ $output == *$'\n'"| lenet-bn | fast | 1 | 16.9 | 0.6 | 1.1 | \`products\` 1.1 |"* ]] || fail "$output"
+}
+
+@test "a model of time finds the constants that made its measurements, and predicts other steps by them" {
+    mkdir "$WORK/steps"
+    # Operations of one or two kernels: chains, exchanges, joins, or much of everything.
+    python3 - "$WORK" <<'END'
+import math, random, sys
+
+draw, work = random.Random(3), sys.argv[1]
+kernel_rows, step_rows = [], []
+for name in ("a-8", "b-8", "c-8", "d-16"):
+    step, kernels, rows = 0, ["1 1 1 1 1 1 1 1 1 of a step before"], ["device,emulated", "operation,step input,1,1,0,9,0"]
+    for i in range(20):
+        size, us = draw.choice((2e3, 3e7)), 0
+        for launches in range(1, draw.choice((2, 3))):
+            blocks, longest, exchanges = draw.choice((8, 300)), draw.choice((5, 3000)), draw.choice((0, 40))
+            everything, joins = blocks * 256 * longest, draw.choice((0, 1))
+            kernels.append(f"{blocks} 256 {everything} 1 {longest} {longest} {everything} {exchanges} {joins} sums<2, 3>")
+            chain = 3 * 2 * longest + 150 * exchanges + 6000 * joins
+            us += 1.2 + max(chain, math.ceil(blocks / 132) / blocks * 0.02 * 2 * everything) / 1755
+        us += size / 5e6
+        step += us
+        rows.append(f"operation,op {i},{launches},1,{size},0,0")
+        if name != "d-16":
+            kernel_rows.append(f"{name.replace('-', ',')},op {i},9,{launches},9,{us},{size},0,0")
+    step_rows += [f"{name.replace('-', ',')},before,9,1", f"{name.replace('-', ',')},now,9,{step}"]
+    open(f"{work}/steps/{name}", "w").write("\n".join(kernels) + "\n")
+    open(f"{work}/steps/{name}.csv", "w").write("\n".join(rows + ["operation,whole step as one graph,9,1,0,0,0"]) + "\n")
+open(f"{work}/measured", "w").write("\n".join(["==> exact-steps.csv <==", "model,batch,kernels,launches,us", *step_rows,
+    "==> exact-kernels.csv <==", "model,batch,operation,launches_before,launches,us_before,us,bytes,host_bytes,flop", *kernel_rows]))
+END
+    succeeds python3 "$ROOT/tests/bench/exact_model.py" "$WORK/measured" "$WORK/steps"
+    [ "$(grep -cE '^\| [abc]-8 \|.* (0\.9[89]|1\.0[012]) \| 1\.0 \| 1\.[01] \|$' <<<"$output")" -eq 3 ] || fail "$output"
+    [ "$(grep -cE '^\| ([abc]-8|d-16) \|.* (0\.9[89]|1\.0[012]) \|$' <<<"$output")" -eq 4 ] || fail "$output"
+    sed -i 's/,op 7,/,op x,/' "$WORK/measured"
+    run python3 "$ROOT/tests/bench/exact_model.py" "$WORK/measured" "$WORK/steps"
+    [[ $status -eq 1 && $output == *"a-8: not measured: op 7"* ]] || fail "$output"
 }
 
 @test "the chain of a step: some launches have others beside them, and exact sums take more" {

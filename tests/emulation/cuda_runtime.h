@@ -57,6 +57,14 @@ unsigned long long exchange(unsigned mask, unsigned long long value, unsigned fr
 unsigned lane(void);
 void fence();
 
+// What counts.cc counts of each thread. A join: of the block with others, at a counter.
+enum counted { MULTIPLY_ADD, LOAD, EXCHANGE, JOIN, COUNTED };
+#ifdef EMULATION_COUNTS
+void note(counted what);
+#else
+inline void note(counted) {}
+#endif
+
 } // namespace emulation
 
 // A macro, because messages name the kernel.
@@ -102,6 +110,7 @@ namespace emulation {
 
 template <typename T> T shuffle(unsigned mask, T value, unsigned from, place here) {
     static_assert(sizeof(T) <= sizeof(unsigned long long), "a lane exchanges up to 8 bytes");
+    note(EXCHANGE);
     unsigned long long bits = 0;
     memcpy(&bits, &value, sizeof value);
     bits = exchange(mask, bits, from, here);
@@ -139,6 +148,7 @@ inline unsigned long long atomicAdd(unsigned long long *sum, unsigned long long 
 }
 
 inline unsigned atomicAdd(unsigned *sum, unsigned value) {
+    emulation::note(emulation::JOIN);
     return __atomic_fetch_add(sum, value, __ATOMIC_RELAXED);
 }
 
@@ -152,15 +162,13 @@ template <typename T> T __ldcg(const T *from) {
     return *from;
 }
 
-// ---- Counting ----
+// ---- Counted multiply-adds ----
 
 #ifdef EMULATION_COUNTS
 namespace emulation {
 
-void note_multiply_add();
-
 inline float counted_fmaf(float a, float b, float c) {
-    note_multiply_add();
+    note(MULTIPLY_ADD);
     return fmaf(a, b, c);
 }
 

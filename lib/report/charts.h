@@ -14,17 +14,27 @@
 // Returns the word for `word` in a table of names.yaml; the word itself if there is none.
 typedef const char *(*chart_word)(void *context, const char *table, const char *word);
 
-// Draws a chart into a new string; NULL if gnuplot is not installed (plot.h). `id`: letters, unique
-// in the page. Words: `charts` has WORDS.title, WORDS.x and WORDS.y, `factors` the names of
-// factors, `parts` those of the parts of a bar, `classes` those of classes.
+// Draws a chart into a new string, an <svg> element; NULL if gnuplot is not installed: a report
+// without drawings is valid. STATUS_FAILED if an installed one fails or hangs, as an incomplete
+// report would be taken for up to date. `id`: letters, unique in the page. Words: `charts` has
+// WORDS.title, WORDS.x and WORDS.y, `factors` the names of factors, `parts` those of the parts of a
+// bar, `classes` those of classes.
 status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
                   char **svg, error *err) MUST_CHECK;
 
-// For chart_draw: the items of a chart of pictures.
-void chart_draw_pictures(const yaml_node *items, const char *id, const char *title, chart_word word,
-                         void *context, text *out);
-
 // ---- For building ----
+
+// Colours of parts: each phase of a step has one in all drawings.
+enum {
+    CHART_FORWARD,
+    CHART_LOAD,
+    CHART_UPDATE,
+    CHART_BACKWARD,
+    CHART_COMM,
+    CHART_COPY,
+    CHART_BUSY,
+    CHART_WAIT
+};
 
 // The title and the axes are WORDS.title, .x and .y.
 yaml_node *chart_new(const char *kind, const char *words);

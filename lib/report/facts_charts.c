@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "report/charts.h"
 #include "report/facts_parts.h"
-#include "report/plot.h"
 #include "results/steps.h"
 
 // Adds a chart; null if it has no item.
@@ -371,8 +370,8 @@ static void put_split(yaml_node *charts, const results *r) {
     static const char *const metrics[RUN_PHASES] = {
         "sample.load", "sample.copy", "sample.forward", "sample.backward",
         "sample.comm", "sample.wait", "sample.update"};
-    static const int colours[RUN_PHASES] = {PLOT_LOAD, PLOT_COPY, PLOT_FORWARD, PLOT_BACKWARD,
-                                            PLOT_COMM, PLOT_WAIT, PLOT_UPDATE};
+    static const int colours[RUN_PHASES] = {CHART_LOAD, CHART_COPY, CHART_FORWARD, CHART_BACKWARD,
+                                            CHART_COMM, CHART_WAIT, CHART_UPDATE};
     yaml_node *chart = chart_new("stacked", "split");
     yaml_node *names = yaml_new(YAML_SEQUENCE), *numbers = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < RUN_PHASES; i++) {

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "report/charts.h"
 #include "report/facts_parts.h"
-#include "report/plot.h"
 #include "results/execution.h"
 
 static const char *const uses[] = {"busy", "copying", "waiting"};
@@ -166,7 +165,7 @@ static void add_bars(yaml_node *chart, const results *r, const run *one) {
 }
 
 yaml_node *facts_use_chart(const results *r) {
-    static const int colours[USES] = {PLOT_BUSY, PLOT_COMM, PLOT_WAIT};
+    static const int colours[USES] = {CHART_BUSY, CHART_COMM, CHART_WAIT};
     yaml_node *chart = chart_new("stacked", "use");
     yaml_node *parts = yaml_new(YAML_SEQUENCE), *numbers = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < USES; i++) {

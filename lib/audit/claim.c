@@ -15,11 +15,9 @@
 
 static status read_list(claim *c, const yaml_node *list, claim_series kind, stated_list *l,
                         error *err) {
-    void *lists = c->lists;
     status rc = STATUS_OK;
     TRY(field_list(list, series_key(kind), 1, err));
-    memory_grow(&lists, &c->list_capacity, c->list_count + 1, sizeof *c->lists);
-    c->lists = lists;
+    c->lists = memory_grow(c->lists, &c->list_capacity, c->list_count + 1, sizeof *c->lists);
     *l = (stated_list){memory_new(list->count, sizeof *l->items), list->count};
     c->lists[c->list_count++] = l->items;
     for (size_t i = 0; i < list->count; i++)
@@ -192,9 +190,8 @@ static status find_rows(const claim *c, const yaml_node *node, claim_statement *
 }
 
 static void add_statement(claim *c, const claim_statement *s) {
-    void *items = c->statements;
-    memory_grow(&items, &c->statement_capacity, c->statement_count + 1, sizeof *s);
-    c->statements = items;
+    c->statements =
+        memory_grow(c->statements, &c->statement_capacity, c->statement_count + 1, sizeof *s);
     c->statements[c->statement_count++] = *s;
 }
 

@@ -50,9 +50,7 @@ static status usage(const parser *p, error *err, const char *what, const char *w
 }
 
 void cli_list_add(cli_list *list, const char *item) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items[list->count++] = item;
 }
 

@@ -10,9 +10,7 @@
 
 // Takes ownership of `word`.
 static void take_item(strvec *v, char *word) {
-    void *items = v->items;
-    memory_grow(&items, &v->capacity, v->count + 2, sizeof *v->items);
-    v->items = items;
+    v->items = memory_grow(v->items, &v->capacity, v->count + 2, sizeof *v->items);
     v->items[v->count++] = word;
     v->items[v->count] = NULL;
 }

@@ -75,10 +75,9 @@ static status step(renderer *r) {
 }
 
 static const char *keep(renderer *r, char *string) {
-    void *strings = r->strings;
+    const size_t count = r->string_count + 1;
     r->kept += strlen(string);
-    memory_grow(&strings, &r->string_capacity, r->string_count + 1, sizeof *r->strings);
-    r->strings = strings;
+    r->strings = memory_grow(r->strings, &r->string_capacity, count, sizeof *r->strings);
     return r->strings[r->string_count++] = string;
 }
 
@@ -492,9 +491,8 @@ static status write_value(renderer *r, const expression *e, text *out) {
 static status render(renderer *r, const part_list *parts, text *out);
 
 static void set(renderer *r, const char *name, value v) {
-    void *variables = r->variables;
-    memory_grow(&variables, &r->variable_capacity, r->variable_count + 1, sizeof *r->variables);
-    r->variables = variables;
+    r->variables = memory_grow(r->variables, &r->variable_capacity, r->variable_count + 1,
+                               sizeof *r->variables);
     r->variables[r->variable_count++] = (variable){name, v};
 }
 
@@ -597,9 +595,7 @@ static status read_file(renderer *r, const char *name, const known_template **fo
         free_template(t);
         return rc;
     }
-    void *items = c->items;
-    memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
-    c->items = items;
+    c->items = memory_grow(c->items, &c->capacity, c->count + 1, sizeof *c->items);
     *found = c->items[c->count++] = t;
     return STATUS_OK;
 }

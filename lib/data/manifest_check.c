@@ -30,9 +30,7 @@ void manifest_finding(manifest_findings *f, const char *format, ...) {
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    void *lines = f->lines;
-    memory_grow(&lines, &f->capacity, f->count + 1, sizeof *f->lines);
-    f->lines = lines;
+    f->lines = memory_grow(f->lines, &f->capacity, f->count + 1, sizeof *f->lines);
     f->lines[f->count++] = memory_string(line);
 }
 

@@ -61,13 +61,11 @@ static void release_entry(catalog_entry *entry) {
 static status add_file(catalog *c, const char *path, error *err) {
     const char *name = paths_name(path);
     catalog_entry entry = {0};
-    void *items = c->items;
     status rc;
     TRY(read_schema(path, &entry.schema, err));
     entry.path = memory_string(path);
     entry.name = memory_format("%.*s", (int)paths_stem(name), name);
-    memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
-    c->items = items;
+    c->items = memory_grow(c->items, &c->capacity, c->count + 1, sizeof *c->items);
     c->items[c->count++] = entry;
 out:
     if (rc != STATUS_OK) release_entry(&entry);

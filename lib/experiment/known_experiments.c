@@ -17,12 +17,10 @@
 static status add(known_experiments *k, const char *path, error *err) {
     experiment e;
     error local = {0};
-    void *items = k->items;
     status rc = experiment_read(&e, path, NULL, 0, &local);
     if (rc == STATUS_FAILED) return error_set(err, rc, "%s", local.message);
     if (rc != STATUS_OK) return STATUS_OK;
-    memory_grow(&items, &k->capacity, k->count + 1, sizeof *k->items);
-    k->items = items;
+    k->items = memory_grow(k->items, &k->capacity, k->count + 1, sizeof *k->items);
     k->items[k->count++] = e;
     return rc;
 }

@@ -135,9 +135,8 @@ static status add_tensor(builder *b, const reading *r, const char *suffix, bool 
     if (count > MAX_PARAMETERS - *used)
         return yaml_error(r->place, b->err, "the model has more than %d parameters",
                           MAX_PARAMETERS);
-    void *tensors = m->tensors;
-    memory_grow(&tensors, &b->tensor_capacity, (size_t)m->tensor_count + 1, sizeof *m->tensors);
-    m->tensors = tensors;
+    m->tensors = memory_grow(m->tensors, &b->tensor_capacity, (size_t)m->tensor_count + 1,
+                             sizeof *m->tensors);
     model_tensor *t = &m->tensors[m->tensor_count++];
     *t = (model_tensor){.rank = rank,
                         .offset = *used,

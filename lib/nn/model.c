@@ -182,9 +182,7 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
                           p->layers[p->count - 1].name);
     if (p->count == MAX_LAYERS)
         return yaml_error(item, b->err, "a model may have at most %d layers", MAX_LAYERS);
-    void *layers = p->layers;
-    memory_grow(&layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer));
-    p->layers = layers;
+    p->layers = memory_grow(p->layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer));
     TRY(check_options(b, type, options));
     r.written = yaml_new(YAML_MAPPING);
     r.written->flow = true;

@@ -22,9 +22,7 @@
 // Takes over `name`.
 static void add_file(named_experiments *o, char *name, const char *path) {
     error unreadable;
-    void *items = o->items;
-    memory_grow(&items, &o->capacity, o->count + 1, sizeof *o->items);
-    o->items = items;
+    o->items = memory_grow(o->items, &o->capacity, o->count + 1, sizeof *o->items);
     named_experiment *one = &o->items[o->count];
     *one = (named_experiment){.name = name};
     if (experiment_read(&one->e, path, NULL, 0, &unreadable) == STATUS_OK)

@@ -139,12 +139,10 @@ static const rate *find_rate(const measuring *m, const char *key) {
 // The trial's time beyond its two epochs is that of two evaluations.
 static status keep_rate(measuring *m, char **key, int samples, error *err) {
     yaml_node *root = NULL;
-    void *rates = m->rates;
     char *path = memory_format("%s/tried/manifest.yaml", m->p->work.path);
     status rc = manifest_read(path, &root, err);
-    if (rc == STATUS_OK) memory_grow(&rates, &m->capacity, m->count + 1, sizeof *m->rates);
-    m->rates = rates;
     if (rc == STATUS_OK) {
+        m->rates = memory_grow(m->rates, &m->capacity, m->count + 1, sizeof *m->rates);
         const double first = yaml_number_at(root, "results.epochs.0.seconds");
         const double second = yaml_number_at(root, "results.epochs.1.seconds");
         const double tests = yaml_number_at(root, "results.total_seconds") - first - second;

@@ -93,9 +93,7 @@ bool store_has_states(const execution *x) {
 
 static status add_execution(execution_list *list, const char *folder, int number, const char *key,
                             error *err) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     execution *x = &list->items[list->count++];
     *x = (execution){.number = number, .folder = memory_format("%s/%d", folder, number)};
     return read_execution(x, key, err);

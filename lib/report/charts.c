@@ -77,8 +77,7 @@ static char *word_of(const plot *p, const char *what) {
 // Returns the label of a row: as given, or the names of factors; then the word for its `part`.
 static char *label_of(const plot *p, const yaml_node *item) {
     const yaml_node *factors = yaml_find(item, "factors");
-    text out;
-    text_init(&out);
+    text out = {0};
     text_append(&out, yaml_text_at(item, "label"));
     for (size_t i = 0; factors && i < factors->count; i++) {
         if (i) text_append(&out, " + ");

@@ -58,9 +58,7 @@ static bool is_drawn(const drawing_list *d, const char *id) {
 }
 
 static void add_drawing(drawing_list *d, char *id, char *svg) {
-    void *items = d->items;
-    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
-    d->items = items;
+    d->items = memory_grow(d->items, &d->capacity, d->count + 1, sizeof *d->items);
     d->items[d->count++] = (page_drawing){id, svg};
 }
 

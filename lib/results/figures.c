@@ -83,9 +83,7 @@ const figure *figures_of_repeats(const figure_list *list, const seed_group *g, c
 
 // Adds a figure called OWNER.METRIC. Takes ownership of `f.source`; copies the other strings.
 static void add(figure_list *list, figure f, const char *metric, const char *note) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     if (2 * (list->count + 1) > list->slot_count) grow_slots(list);
     f.id = memory_format("%s.%s", f.owner, metric);
     f.note = memory_string(note);

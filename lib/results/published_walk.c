@@ -161,13 +161,10 @@ out:
 
 static status add_walk(published_walks *list, const yaml_node *runs, const char *source,
                        const char *key, bool time, error *err) {
-    void *items = list->items;
     published_walk w = {.source = source, .key = key, .time = time};
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof w);
-    status rc = STATUS_OK;
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof w);
     w.steps = memory_new(runs->count, sizeof *w.steps);
-    rc = walk(&w, runs, err);
+    const status rc = walk(&w, runs, err);
     if (rc == STATUS_OK && w.count)
         list->items[list->count++] = w;
     else

@@ -31,9 +31,8 @@ static status read_manifest(const char *folder, yaml_node **root, error *err) {
 }
 
 static void new_run(run_list *list, run **r) {
-    void *executions = list->executions;
-    memory_grow(&executions, &list->execution_capacity, list->execution_count + 1, sizeof **r);
-    list->executions = executions;
+    list->executions = memory_grow(list->executions, &list->execution_capacity,
+                                   list->execution_count + 1, sizeof **r);
     *r = &list->executions[list->execution_count++];
     run_init(*r);
 }

@@ -155,7 +155,7 @@ static status cpu_open(const program *p, const engine_options *o, optimizer_kind
 // Not counted in the memory of this engine: its caller needs it.
 static float *cpu_allocate(engine *e, size_t floats, error *err) {
     given_memory *g = &e->given;
-    memory_grow((void **)&g->pieces, &g->room, g->count + 1, sizeof *g->pieces);
+    g->pieces = memory_grow(g->pieces, &g->room, g->count + 1, sizeof *g->pieces);
     float *memory = memory_try_new_aligned(floats, sizeof *memory, err);
     if (memory) g->pieces[g->count++] = memory;
     return memory;

@@ -105,7 +105,7 @@ static void leave(image_folder *f, image_left left) {
         return;
     }
     if (!left.files) return;
-    memory_grow((void **)&f->left, &f->left_capacity, f->left_count + 1, sizeof *f->left);
+    f->left = memory_grow(f->left, &f->left_capacity, f->left_count + 1, sizeof *f->left);
     f->left[f->left_count++] = left;
 }
 
@@ -131,7 +131,7 @@ size_t image_folder_left(const image_folder *f) {
 static void add_file(image_folder *f, int list, size_t at, int class) {
     image_list *l = &f->lists[list];
     image_entry *e = &f->tree.entries[at];
-    memory_grow((void **)&l->files, &l->capacity, l->count + 1, sizeof *l->files);
+    l->files = memory_grow(l->files, &l->capacity, l->count + 1, sizeof *l->files);
     e->list = list;
     e->place = l->count;
     l->files[l->count++] = (image_file){e->path, paths_name(e->path), class};
@@ -299,7 +299,7 @@ static status list_part(image_folder *f, int list, size_t at, const yaml_node *w
     for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end;
          k = image_tree_end(&f->tree, k)) {
         if (!is_folder(f, k)) continue;
-        memory_grow((void **)&folders, &capacity, count + 1, sizeof *folders);
+        folders = memory_grow(folders, &capacity, count + 1, sizeof *folders);
         folders[count++] = k;
     }
     TRY(wanted ? choose(f, wanted, folders, &count, err) : check_no_parts(f, folders, count, err));

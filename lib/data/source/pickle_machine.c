@@ -91,7 +91,7 @@ static status push(pickle_machine *m, pickle_value *v) {
     if (!v) return m->err->code;
     if (m->depth >= PICKLE_MAX_VALUES)
         return pickle_refuse(m, "more than %d values", PICKLE_MAX_VALUES);
-    memory_grow((void **)&m->stack, &m->capacity, m->depth + 1, sizeof(pickle_value *));
+    m->stack = memory_grow(m->stack, &m->capacity, m->depth + 1, sizeof(pickle_value *));
     m->stack[m->depth++] = v;
     return STATUS_OK;
 }
@@ -108,7 +108,7 @@ static status pop(pickle_machine *m, pickle_value **v) {
 }
 
 static void mark(pickle_machine *m) {
-    memory_grow((void **)&m->marks, &m->mark_capacity, m->mark_count + 1, sizeof *m->marks);
+    m->marks = memory_grow(m->marks, &m->mark_capacity, m->mark_count + 1, sizeof *m->marks);
     m->marks[m->mark_count++] = m->depth;
 }
 
@@ -126,7 +126,7 @@ static status pop_mark(pickle_machine *m, pickle_value ***first, size_t *count) 
 
 static void append(pickle_value *to, pickle_value *const *items, size_t count) {
     if (!count) return;
-    memory_grow((void **)&to->items, &to->capacity, to->count + count, sizeof(pickle_value *));
+    to->items = memory_grow(to->items, &to->capacity, to->count + count, sizeof(pickle_value *));
     memcpy(to->items + to->count, items, count * sizeof *items);
     to->count += count;
 }
@@ -225,7 +225,7 @@ static status put_memo(pickle_machine *m, uint64_t place) {
     // Python numbers places consecutively: a distant one would only take memory.
     if (place > m->memo_count + MAX_MEMO_GAP || place >= PICKLE_MAX_VALUES)
         return pickle_refuse(m, "the memo has a gap");
-    memory_grow((void **)&m->memo, &m->memo_capacity, (size_t)place + 1, sizeof(pickle_value *));
+    m->memo = memory_grow(m->memo, &m->memo_capacity, (size_t)place + 1, sizeof(pickle_value *));
     while (m->memo_count <= place) m->memo[m->memo_count++] = NULL;
     m->memo[place] = m->stack[m->depth - 1];
     return STATUS_OK;
@@ -377,7 +377,7 @@ status pickle_parse(const uint8_t *file, size_t bytes, const char *name, pickle 
     pickle_machine m = {
         .result = p, .file = file, .bytes = bytes, .name = name, .err = err ? err : &own};
     // Allocated up front, so that a tuple of no values on an empty stack still has a valid pointer.
-    memory_grow((void **)&m.stack, &m.capacity, 1, sizeof *m.stack);
+    m.stack = memory_grow(m.stack, &m.capacity, 1, sizeof *m.stack);
     status rc = run(&m);
     free(m.stack);
     free(m.marks);

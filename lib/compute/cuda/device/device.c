@@ -133,7 +133,7 @@ status cuda_take(cuda_device *d, size_t bytes, void *memory, error *err) {
     void **to = memory;
     status rc;
     if (bytes == 0) bytes = 1;
-    memory_grow((void **)&d->owned, &d->owned_room, d->owned_count + 1, sizeof *d->owned);
+    d->owned = memory_grow(d->owned, &d->owned_room, d->owned_count + 1, sizeof *d->owned);
     TRY(cuda_check(d, cudaMalloc(to, bytes), "allocating device memory", err));
     d->owned[d->owned_count++] = *to;
     d->allocated += bytes;
@@ -147,8 +147,8 @@ status cuda_take_host(cuda_device *d, size_t bytes, void *memory, error *err) {
     void **to = memory;
     status rc;
     if (bytes == 0) bytes = 1;
-    memory_grow((void **)&d->owned_host, &d->owned_host_room, d->owned_host_count + 1,
-                sizeof *d->owned_host);
+    d->owned_host = memory_grow(d->owned_host, &d->owned_host_room, d->owned_host_count + 1,
+                                sizeof *d->owned_host);
     TRY(cuda_check(d, cudaMallocHost(to, bytes), "allocating pinned memory", err));
     d->owned_host[d->owned_host_count++] = *to;
     memset(*to, 0, bytes);

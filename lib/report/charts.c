@@ -28,26 +28,43 @@ yaml_node *chart_add(yaml_node *chart, const char *label) {
     return item;
 }
 
-yaml_node *chart_add_interval(yaml_node *chart, const results *r, const char *label,
-                              const char *owner, const char *metric, bool pale) {
-    const figure *f = results_figure(r, owner, metric);
+yaml_node *chart_add_interval(yaml_node *chart, const figure *f, const char *label) {
     if (!f || !isfinite(f->value)) return NULL;
     yaml_node *item = chart_add(chart, label);
     yaml_put(item, "id", yaml_new_string(f->id));
     yaml_put(item, "value", json_new_number(f->value));
     yaml_put(item, "low", json_new_number(f->low));
     yaml_put(item, "high", json_new_number(f->high));
-    yaml_put(item, "pale", yaml_new_boolean(pale));
     return item;
 }
 
-void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *part,
-                     const char *owner, const char *prefix, const char *const *metrics,
-                     size_t count) {
+bool chart_shows(const verdict *v) {
+    return v->kind != VERDICT_NONE;
+}
+
+bool chart_is_pale(const verdict *v) {
+    return v->kind == VERDICT_UNDECIDED || v->kind == VERDICT_SAME;
+}
+
+yaml_node *chart_new_stacked(const char *words, const chart_parts *parts, size_t count) {
+    yaml_node *chart = chart_new("stacked", words);
+    yaml_node *names = yaml_new(YAML_SEQUENCE), *colours = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < count; i++) {
+        yaml_append(names, yaml_new_string(parts[i].name));
+        yaml_append(colours, yaml_new_integer(parts[i].colour));
+    }
+    yaml_put(chart, "parts", names);
+    yaml_put(chart, "colours", colours);
+    return chart;
+}
+
+void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *of,
+                     const char *owner, const char *prefix) {
+    const yaml_node *parts = yaml_find(chart, "parts");
     yaml_node *values = yaml_new(YAML_SEQUENCE);
     bool any = false, simulated = false;
-    for (size_t i = 0; i < count; i++) {
-        char *metric = memory_format("%s%s", prefix, metrics[i]);
+    for (size_t i = 0; i < parts->count; i++) {
+        char *metric = memory_format("%s%s", prefix, parts->items[i]->text);
         const figure *f = results_figure(r, owner, metric);
         const bool known = f && isfinite(f->value);
         any |= known;
@@ -60,9 +77,15 @@ void chart_add_stack(yaml_node *chart, const results *r, const char *label, cons
         return;
     }
     yaml_node *item = chart_add(chart, label);
-    if (*part) yaml_put(item, "part", yaml_new_string(part));
+    if (*of) yaml_put(item, "part", yaml_new_string(of));
     yaml_put(item, "values", values);
     yaml_put(item, "simulated", yaml_new_boolean(simulated));
+}
+
+void chart_put(yaml_node *charts, const char *name, yaml_node *chart, bool whole) {
+    const bool shown = whole && yaml_find(chart, "items")->count;
+    if (!shown) yaml_free(chart);
+    yaml_put(charts, name, shown ? chart : json_new_text(NULL));
 }
 
 // ---- Drawing ----

@@ -40,14 +40,24 @@ enum {
 yaml_node *chart_new(const char *kind, const char *words);
 // Adds an item and returns it.
 yaml_node *chart_add(yaml_node *chart, const char *label);
-// Adds OWNER.METRIC as a row of a chart of intervals and returns it; NULL if it is unknown. `pale`:
-// undecided.
-yaml_node *chart_add_interval(yaml_node *chart, const results *r, const char *label,
-                              const char *owner, const char *metric, bool pale);
-// Adds OWNER.PREFIXmetric of each part as a bar of a stacked chart; nothing if none is known. Its
-// label is followed by the word for `part`, if that is not "".
-void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *part,
-                     const char *owner, const char *prefix, const char *const *metrics,
-                     size_t count);
+// Adds a figure as a row of a chart of intervals and returns it; NULL if it is unknown.
+yaml_node *chart_add_interval(yaml_node *chart, const figure *f, const char *label);
+// Has a chart to show a verdict? As undecided?
+bool chart_shows(const verdict *v);
+bool chart_is_pale(const verdict *v);
+
+// The parts of the bars of a stacked chart.
+typedef struct chart_parts {
+    const char *name;
+    int colour;
+} chart_parts;
+yaml_node *chart_new_stacked(const char *words, const chart_parts *parts, size_t count);
+// Adds OWNER.PREFIXpart of each part as a bar; nothing if none is known. The label is followed by
+// the word for `of`, if that is not "".
+void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *of,
+                     const char *owner, const char *prefix);
+
+// Puts a chart among others; null if it has no item or is not `whole`.
+void chart_put(yaml_node *charts, const char *name, yaml_node *chart, bool whole);
 
 #endif

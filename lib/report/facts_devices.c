@@ -11,7 +11,8 @@
 #include "report/facts_parts.h"
 #include "results/execution.h"
 
-static const char *const uses[] = {"busy", "copying", "waiting"};
+static const chart_parts uses[] = {
+    {"busy", CHART_BUSY}, {"copying", CHART_COMM}, {"waiting", CHART_WAIT}};
 enum { USES = sizeof uses / sizeof *uses };
 
 // ---- Replicas, stages and ranks ----
@@ -40,8 +41,8 @@ static yaml_node *mean_node(const results *r, const run *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     for (int i = 0; i < USES; i++) {
         double sum = 0;
-        for (size_t k = 0; k < count; k++) sum += device_value(r, one, k, uses[i]);
-        yaml_put(node, uses[i], json_new_number(sum / (double)count));
+        for (size_t k = 0; k < count; k++) sum += device_value(r, one, k, uses[i].name);
+        yaml_put(node, uses[i].name, json_new_number(sum / (double)count));
     }
     return node;
 }
@@ -153,11 +154,11 @@ status facts_put_devices(yaml_node *node, const results *r, const run *one, erro
 static void add_bars(yaml_node *chart, const results *r, const run *one) {
     char *label = memory_format("%s%s", one->name, one->simulated ? "†" : "");
     if (execution_kind_of(one) == EXECUTION_RANKS)
-        chart_add_stack(chart, r, label, "mean", one->name, "", uses, USES);
+        chart_add_stack(chart, r, label, "mean", one->name, "");
     for (size_t k = 0; k < device_count(one); k++) {
         char *name = memory_format("%s%s%zu", k ? "" : label, k ? "" : ", ", k);
         char *prefix = device_prefix(one, k);
-        chart_add_stack(chart, r, name, "", one->name, prefix, uses, USES);
+        chart_add_stack(chart, r, name, "", one->name, prefix);
         free(name);
         free(prefix);
     }
@@ -165,15 +166,7 @@ static void add_bars(yaml_node *chart, const results *r, const run *one) {
 }
 
 yaml_node *facts_use_chart(const results *r) {
-    static const int colours[USES] = {CHART_BUSY, CHART_COMM, CHART_WAIT};
-    yaml_node *chart = chart_new("stacked", "use");
-    yaml_node *parts = yaml_new(YAML_SEQUENCE), *numbers = yaml_new(YAML_SEQUENCE);
-    for (int i = 0; i < USES; i++) {
-        yaml_append(parts, yaml_new_string(uses[i]));
-        yaml_append(numbers, yaml_new_integer(colours[i]));
-    }
-    yaml_put(chart, "parts", parts);
-    yaml_put(chart, "colours", numbers);
+    yaml_node *chart = chart_new_stacked("use", uses, USES);
     yaml_put(chart, "scale", yaml_new_integer(100));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];

@@ -28,6 +28,15 @@ void facts_put_classes(yaml_node *node, const results *r, size_t at);
 // Adds `mistakes`, and their charts to the `charts` of the tree.
 status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CHECK;
 
+// The names of its runs.
+yaml_node *facts_names(const seed_group *g);
+// {value, low, high}.
+yaml_node *facts_range(double value, interval range);
+// A list in the plan, or an empty one.
+yaml_node *facts_list(const planned *one, const char *key);
+// Finds the keys that differ among the variants; their number, or 0 if a value is no scalar.
+size_t facts_differing_keys(const plan *p, const char *keys[2]);
+
 // A list of mappings {of, a, b} (results/reasons.h).
 yaml_node *facts_reasons(const reason_list *list);
 // A comparison whose figures belong to `owner`.

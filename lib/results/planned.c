@@ -72,12 +72,20 @@ static status read_head(const yaml_node *head, plan *p, error *err) {
     p->from = run_text(head, "from");
     p->to = run_text(head, "to");
     p->name = run_text(head, "name");
-    p->vary = yaml_find(head, "vary");
+    p->vary = p->ladder ? NULL : yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
         return yaml_error(head, err,
                           "expected a ladder, a study with a list 'vary', a reproduction or a list "
                           "of runs");
+    for (size_t i = 0; p->vary && i < p->vary->count; i++)
+        if (p->vary->items[i]->kind != YAML_SCALAR)
+            return yaml_error(p->vary->items[i], err, "'vary': expected a list of keys");
     return STATUS_OK;
+}
+
+const yaml_node *planned_value(const planned *one, const char *key) {
+    const yaml_node *values = yaml_find(one->entry, "values");
+    return values ? yaml_find(values, key) : NULL;
 }
 
 status plan_read_file(const char *path, yaml_node **root, error *err) {
@@ -109,7 +117,7 @@ static status find_runs(plan *p, const run_list *list, error *err) {
                              "plan",
                              r->folder ? r->folder : r->evaluation, r->experiment);
         seed_group *g = &one->runs;
-        if (!g->runs && !(g->runs = memory_new(list->count, sizeof *g->runs))) return STATUS_FAILED;
+        if (!g->runs) g->runs = memory_new(list->count, sizeof *g->runs);
         g->name = one->name;
         g->runs[g->count++] = r;
     }
@@ -123,7 +131,7 @@ static status find_runs(plan *p, const run_list *list, error *err) {
 
 // Counts the keys named anywhere, an upper bound for their list.
 static size_t count_keys(const plan *p) {
-    size_t count = p->vary && p->vary->kind == YAML_SEQUENCE ? p->vary->count : 0;
+    size_t count = p->vary ? p->vary->count : 0;
     for (size_t i = 0; i < p->count; i++) {
         const yaml_node *changes = yaml_find(p->items[i].entry, "changes");
         if (changes && changes->kind == YAML_MAPPING) count += changes->count;
@@ -135,7 +143,7 @@ static void find_varied(plan *p) {
     varied_keys *v = &p->varied;
     v->keys = memory_new(count_keys(p), sizeof *v->keys);
     for (size_t i = 0; p->vary && i < p->vary->count; i++)
-        if (p->vary->items[i]->kind == YAML_SCALAR) v->keys[v->count++] = p->vary->items[i]->text;
+        v->keys[v->count++] = p->vary->items[i]->text;
     for (size_t i = 0; i < p->count; i++) {
         const yaml_node *changes = yaml_find(p->items[i].entry, "changes");
         for (size_t k = 0; changes && changes->kind == YAML_MAPPING && k < changes->count; k++)

@@ -378,15 +378,13 @@ out:
 }
 
 static status measure_into(bench *b, const char *folder, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
     int lock = -1;
     status rc = STATUS_OK;
     TRY(take_folder(b, folder, &lock, err));
     TRY(measure(b, err));
-    TRY(manifest_write(&b->manifest, path, err));
+    TRY(manifest_write_in(&b->manifest, folder, err));
 out:
     output_unlock_folder(lock);
-    free(path);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,6 +334,13 @@ out:
     return rc;
 }
 
+status manifest_write_in(manifest *m, const char *folder, error *err) {
+    char *path = memory_format("%s/manifest.yaml", folder);
+    const status rc = manifest_write(m, path, err);
+    free(path);
+    return rc;
+}
+
 // ---- Reading ----
 
 static status check_files(const yaml_node *root, const char *key, error *err) {
@@ -365,6 +373,18 @@ status manifest_read(const char *path, yaml_node **root, error *err) {
     if (rc == STATUS_OK) return rc;
     yaml_free(*root);
     *root = NULL;
+    return rc;
+}
+
+status manifest_read_in(yaml_node **root, error *err, const char *folder, ...) {
+    va_list args;
+    va_start(args, folder);
+    char *where = memory_format_list(folder, args);
+    char *path = memory_format("%s/manifest.yaml", where);
+    const status rc = manifest_read(path, root, err);
+    va_end(args);
+    free(path);
+    free(where);
     return rc;
 }
 

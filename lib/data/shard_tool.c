@@ -166,13 +166,11 @@ static void describe(const arguments *a, const dataset *d, manifest *m) {
 
 static status write_folder(const arguments *a, const dataset *d, const logger *log, manifest *m,
                            error *err) {
-    char *path = memory_format("%s/manifest.yaml", a->out);
     status rc;
     TRY(manifest_remove_old(m, a->out, err));
     TRY(shard_write(d, (int)a->shards, (uint64_t)a->seed, a->out, log, m, err));
-    TRY(manifest_write(m, path, err));
+    TRY(manifest_write_in(m, a->out, err));
 out:
-    free(path);
     return rc;
 }
 

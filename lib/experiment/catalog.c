@@ -101,9 +101,8 @@ static status add_folder(catalog *c, const char *folder, int depth, error *err) 
                             length ? folder : ".");
     status rc = STATUS_OK;
     for (int i = 0; i < count; i++) {
-        char *path =
-            rc == STATUS_OK ? memory_format("%s%s%s", folder, slash, found[i]->d_name) : NULL;
-        if (rc == STATUS_OK) rc = path ? add_path(c, path, depth + 1, err) : STATUS_FAILED;
+        char *path = memory_format("%s%s%s", folder, slash, found[i]->d_name);
+        if (rc == STATUS_OK) rc = add_path(c, path, depth + 1, err);
         free(path);
         free(found[i]);
     }

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
@@ -54,14 +55,13 @@ static char *list_of_ranks(const pipeline *p, const planned_runs *runs, char sep
     bool worlds[RANKS_MAX + 1] = {false};
     if (!needs_collectives(p, runs, worlds)) return NULL;
     worlds[1] = worlds[2] = worlds[4] = worlds[8] = true;
-    char *list = memory_string("");
+    text list = {0};
     for (int w = 1; w <= RANKS_MAX; w++) {
         if (!worlds[w]) continue;
-        char *longer = *list ? memory_format("%s%c%d", list, separator, w) : memory_format("%d", w);
-        free(list);
-        list = longer;
+        if (list.length) text_bytes(&list, &separator, 1);
+        text_format(&list, "%d", w);
     }
-    return list;
+    return text_take(&list);
 }
 
 char *reporting_collectives(const pipeline *p, const planned_runs *runs) {
@@ -76,20 +76,16 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
                                   error *err) {
     char *ranks = list_of_ranks(p, runs, ',');
     strvec command = {0};
-    status rc = STATUS_OK;
-    if (ranks)
-        strvec_add(&command, "bench-allreduce");
-    else
-        rc = STATUS_FAILED;
-    if (rc == STATUS_OK) strvec_add_option(&command, "--world-size", ranks);
-    if (rc == STATUS_OK) strvec_add_option(&command, "--out", dir);
+    strvec_add(&command, "bench-allreduce");
+    strvec_add_option(&command, "--world-size", ranks);
+    strvec_add_option(&command, "--out", dir);
     // The report has its table.
     const stage s = {.name = "measure",
                      .dir = dir,
                      .title = "all-reduce",
                      .command = &command,
                      .drop_output = true};
-    if (rc == STATUS_OK) rc = stage_run(p, &s, err);
+    const status rc = stage_run(p, &s, err);
     strvec_release(&command);
     free(ranks);
     return rc;
@@ -100,7 +96,7 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
 // Writes the plan to its file, unless the file holds it already.
 static status keep_plan(const planned_runs *runs, error *err) {
     yaml_node *before = NULL;
-    char *text = NULL, *folder = NULL;
+    char *written = NULL, *folder = NULL;
     size_t bytes;
     status rc = STATUS_OK;
     const bool same =
@@ -108,11 +104,11 @@ static status keep_plan(const planned_runs *runs, error *err) {
     yaml_free(before);
     if (same) return STATUS_OK;
     folder = memory_format("%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
-    TRY(folder ? output_make_folder(folder, err) : STATUS_FAILED);
-    TRY(yaml_write_text(runs->plan, &text, &bytes, err));
-    TRY(output_write_file(runs->file, text, bytes, err));
+    TRY(output_make_folder(folder, err));
+    TRY(yaml_write_text(runs->plan, &written, &bytes, err));
+    TRY(output_write_file(runs->file, written, bytes, err));
 out:
-    free(text);
+    free(written);
     free(folder);
     return rc;
 }

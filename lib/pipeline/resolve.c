@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "pipeline/data_stages.h"
 #include "pipeline/run_names.h"
 #include "pipeline/tool.h"
@@ -52,8 +53,8 @@ static void choose_devices(const pipeline *p, planned_run *r) {
     const char *given = p->settings->values[SETTING_DEVICE];
     const char *math = p->settings->values[SETTING_MATH];
     const int ranks = r->e.strategy == STRATEGY_SINGLE ? 1 : r->e.world_size;
-    strvec list = {0}, dealt = {0};
-    char *text = NULL;
+    strvec list = {0};
+    text dealt = {0};
     strvec_add_option(&r->device, "--math", math);
     if (!given || !strchr(given, ',')) {
         strvec_add_option(&r->device, "--device", given);
@@ -62,12 +63,9 @@ static void choose_devices(const pipeline *p, planned_run *r) {
     strvec_split(&list, given, ",");
     if (!list.count) strvec_add(&list, given); // the tool will report the error
     for (int i = 0; i < ranks; i++)
-        strvec_format(&dealt, "%s%s%s", i ? dealt.items[i - 1] : "", i ? "," : "",
-                      list.items[(size_t)i % list.count]);
-    text = memory_string(dealt.items[dealt.count - 1]);
-    strvec_add_option(&r->device, "--device", text);
-    free(text);
-    strvec_release(&dealt);
+        text_format(&dealt, "%s%s", i ? "," : "", list.items[(size_t)i % list.count]);
+    strvec_add_option(&r->device, "--device", text_string(&dealt));
+    text_release(&dealt);
     strvec_release(&list);
 }
 
@@ -134,9 +132,8 @@ static status find_program(const char *name, error *err) {
     const char *path = getenv("PATH");
     strvec folders = {0};
     strvec_split(&folders, path ? path : "/usr/bin:/bin", ":");
-    status rc = STATUS_OK;
     bool there = strchr(name, '/') && access(name, X_OK) == 0;
-    for (size_t i = 0; rc == STATUS_OK && !there && !strchr(name, '/') && i < folders.count; i++) {
+    for (size_t i = 0; !there && !strchr(name, '/') && i < folders.count; i++) {
         char *file = memory_format("%s/%s", folders.items[i], name);
         there = access(file, X_OK) == 0;
         free(file);
@@ -150,8 +147,7 @@ static status find_program(const char *name, error *err) {
 static status check_launcher(const pipeline *p, error *err) {
     strvec launcher = {0};
     strvec_split(&launcher, p->settings->values[SETTING_LAUNCHER], " ");
-    status rc = STATUS_OK;
-    if (launcher.count) rc = find_program(launcher.items[0], err);
+    const status rc = launcher.count ? find_program(launcher.items[0], err) : STATUS_OK;
     strvec_release(&launcher);
     return rc;
 }

@@ -57,13 +57,6 @@ static const char NOTES[] =
     "  report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out cmp\n"
     "  report cmp --why ddp4.speedup";
 
-static status write_manifest(const char *folder, manifest *m, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = manifest_write(m, path, err);
-    free(path);
-    return rc;
-}
-
 // `how`: the question, or the language of the answer.
 static status print(status (*answer)(const results *, const char *, text *, error *),
                     const results *r, const char *how, FILE *answers, error *err) {
@@ -131,7 +124,7 @@ static status make_report(const results *r, const options *o, const cli_call *ca
         log_info(call->log,
                  "no report.tex: pandoc is not installed (pandoc -s report.md -o report.tex)");
     if (o->check) TRY(print(results_check, r, o->check, call->answers, err));
-    TRY(write_manifest(o->out, m, err));
+    TRY(manifest_write_in(m, o->out, err));
 out:
     output_unlock_folder(lock);
     return rc;

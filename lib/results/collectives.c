@@ -62,9 +62,8 @@ static void read_devices(collectives *c) {
 status collectives_read(const char *folder, collectives *c, error *err) {
     status rc = STATUS_OK;
     *c = (collectives){0};
-    char *path = memory_format("%s/manifest.yaml", folder);
     c->folder = memory_string(folder);
-    TRY(manifest_read(path, &c->root, err));
+    TRY(manifest_read_in(&c->root, err, "%s", folder));
     TRY(read_items(c, err));
     c->host = run_text(c->root, "run.host");
     c->cpu = run_text(c->root, "run.cpu");
@@ -73,7 +72,6 @@ status collectives_read(const char *folder, collectives *c, error *err) {
     c->hosts = hosts && hosts->count > 0 ? (int64_t)hosts->count : 1;
     read_devices(c);
 out:
-    free(path);
     if (rc != STATUS_OK) collectives_release(c);
     return rc;
 }

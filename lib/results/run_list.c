@@ -23,13 +23,6 @@ static bool exists(const char *folder, const char *name) {
            stat(path, &info) == 0;
 }
 
-static status read_manifest(const char *folder, yaml_node **root, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
-}
-
 static void new_run(run_list *list, run **r) {
     list->executions = memory_grow(list->executions, &list->execution_capacity,
                                    list->execution_count + 1, sizeof **r);
@@ -56,7 +49,7 @@ static status attach(run *r, const char *folder, yaml_node *root, error *err) {
 
 static status add_stage(run *r, const char *folder, error *err) {
     yaml_node *root = NULL;
-    status rc = read_manifest(folder, &root, err);
+    status rc = manifest_read_in(&root, err, "%s", folder);
     if (rc != STATUS_OK) return rc;
     const char *tool = run_text(root, "tool");
     if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
@@ -128,8 +121,8 @@ static status add_folders(run_list *list, const char *path, int (*chosen)(const 
     if (count < 0 && errno == ENOMEM)
         return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", path);
     for (int i = 0; i < count; i++) {
-        char *folder = rc == STATUS_OK ? memory_format("%s/%s", path, names[i]->d_name) : NULL;
-        if (rc == STATUS_OK) rc = folder ? add(list, folder, err) : STATUS_FAILED;
+        char *folder = memory_format("%s/%s", path, names[i]->d_name);
+        if (rc == STATUS_OK) rc = add(list, folder, err);
         free(folder);
         free(names[i]);
     }

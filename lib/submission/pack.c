@@ -231,13 +231,6 @@ static void describe_run(submission *s, const yaml_node *train, const yaml_node 
     if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"));
 }
 
-static status read_stage(const execution *x, const char *name, yaml_node **root, error *err) {
-    char *path = memory_format("%s/%s/manifest.yaml", x->folder, name);
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
-}
-
 // Two experiments that differ in their test views share a run.
 static status keep_run(submission *s, const planned_run *r, const planned_seed *seed, error *err) {
     execution_list list = {0};
@@ -251,7 +244,7 @@ static status keep_run(submission *s, const planned_run *r, const planned_seed *
     }
     tested = find_evaluated(&list, r->e.tta);
     TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->own));
-    TRY(read_stage(tested, tta_folder(r->e.tta), &evaluate, err));
+    TRY(manifest_read_in(&evaluate, err, "%s/%s", tested->folder, tta_folder(r->e.tta)));
     describe_run(s, tested->train, evaluate, seed);
 out:
     yaml_free(evaluate);
@@ -400,7 +393,7 @@ static status write_readme(const submission *s, error *err) {
         {"@SOURCES@", sources},
     };
     filled = fill_places(page, pairs, sizeof pairs / sizeof *pairs);
-    rc = filled ? output_write_file(to, filled, strlen(filled), err) : STATUS_FAILED;
+    rc = output_write_file(to, filled, strlen(filled), err);
 out:
     free(filled);
     free(page);
@@ -496,8 +489,8 @@ status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     if (rc == STATUS_OK) rc = work_open(p, err);
     if (rc == STATUS_OK) {
         s.name = find_name(p, runs);
-        s.folder = s.name ? memory_format("%s/%s", p->work.path, s.name) : NULL;
-        rc = s.folder ? fill(&s, err) : STATUS_FAILED;
+        s.folder = memory_format("%s/%s", p->work.path, s.name);
+        rc = fill(&s, err);
     }
     strvec_release(&s.models);
     strvec_release(&s.packed);

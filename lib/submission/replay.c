@@ -141,12 +141,10 @@ static status find_segments(replay *r, error *err) {
     for (size_t i = 0; i < room; i++) {
         const char *name = yaml_text_at(outputs->items[i], "path");
         if (strncmp(name, STATES, strlen(STATES)) != 0) continue;
-        char *path = path_of(r, name);
-        TRY(path ? add_segment(r, path, err) : STATUS_FAILED);
+        TRY(add_segment(r, path_of(r, name), err));
     }
     if (r->count == 0) return refuse(r, err, "it kept no states: train with --keep-states N");
-    char *path = path_of(r, LAST_STATE);
-    TRY(path ? add_segment(r, path, err) : STATUS_FAILED);
+    rc = add_segment(r, path_of(r, LAST_STATE), err);
 out:
     return rc;
 }

@@ -48,7 +48,7 @@ static status write_experiment(const replay *r, const char *folder, const char *
     const yaml_node *architecture = yaml_get(r->manifest, "parameters.architecture");
     yaml_node *tree = yaml_copy(yaml_find(r->manifest, "parameters"));
     char *model = in_folder(folder, "model.yaml");
-    status rc = STATUS_FAILED;
+    status rc;
     if (!architecture) {
         rc = error_set(err, STATUS_INPUT, "cannot replay: '%s': its manifest has no 'architecture'",
                        r->folder);
@@ -100,7 +100,7 @@ static status train(const replay *r, const replay_part *part, const char *begins
     TRY(output_make_folder(out, err));
     if (begins) {
         state = in_folder(out, "state.st.zst");
-        TRY(state ? copy_file(begins, state, err) : STATUS_FAILED);
+        TRY(copy_file(begins, state, err));
     }
     build_command(r, part, begins, how, file, out, &command);
     TRY(child_run(&command, err));
@@ -184,9 +184,8 @@ status replay_segment(const replay *r, size_t at, const replay_settings *how,
     *difference = (replay_difference){.end = part->end};
     if (rc != STATUS_OK) return rc;
     out = in_folder(folder, "run");
-    state = out ? in_folder(out, "state.st.zst") : NULL;
-    if (!state) rc = STATUS_FAILED;
-    if (rc == STATUS_OK) rc = train(r, part, begins, how, folder, out, err);
+    state = in_folder(out, "state.st.zst");
+    rc = train(r, part, begins, how, folder, out, err);
     if (rc == STATUS_OK) rc = compare_states(r, part, state, difference, err);
     if (rc == STATUS_OK && !difference->differs && part->end == r->steps)
         rc = compare_models(r, out, difference, err);

@@ -115,8 +115,7 @@ static bool is_new(script *s, const char *folder) {
 // Checks the user's own data before anything is trained.
 static status write_check(script *s, const planned_run *r) {
     yaml_node *root = NULL;
-    char *path = memory_format("%s/manifest.yaml", r->data);
-    status rc = manifest_read(path, &root, s->err);
+    status rc = manifest_read_in(&root, s->err, "%s", r->data);
     if (rc == STATUS_OK) rc = output_format(s->out, s->err, "%s", OWN_DATA);
     const yaml_node *outputs = rc == STATUS_OK ? yaml_find(root, "outputs") : NULL;
     for (size_t i = 0; outputs && rc == STATUS_OK && i < outputs->count; i++) {
@@ -124,12 +123,10 @@ static status write_check(script *s, const planned_run *r) {
         const char *content = yaml_text_at(file, "content");
         if (!*content) continue;
         char *name = shell_quote(yaml_text_at(file, "path"));
-        rc = name ? output_format(s->out, s->err, "check_data %s %s\n", name, content)
-                  : STATUS_FAILED;
+        rc = output_format(s->out, s->err, "check_data %s %s\n", name, content);
         free(name);
     }
     yaml_free(root);
-    free(path);
     return rc == STATUS_OK ? output_format(s->out, s->err, "\n") : rc;
 }
 
@@ -233,8 +230,7 @@ static status write_comparison(script *s, const strvec *models) {
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; rc == STATUS_OK && k < s->runs->items[i].seed_count; k++) {
             char *place = shell_quote(s->runs->items[i].seeds[k].own);
-            rc = place ? output_format(s->out, s->err, "same %s %s\n", place, models->items[at++])
-                       : STATUS_FAILED;
+            rc = output_format(s->out, s->err, "same %s %s\n", place, models->items[at++]);
             free(place);
         }
     return rc == STATUS_OK ? output_format(s->out, s->err, "exit $failed\n") : rc;

@@ -84,7 +84,6 @@ static status unpack_member(archive_reader *reader, const char *archive, const c
     while (strncmp(member, "./", 2) == 0) member += 2;
     const size_t length = first_folder(member);
     if (!*root && length) *root = memory_format("%.*s", (int)length, member);
-    if (length && !*root) return STATUS_FAILED;
     if (!length || strncmp(member, *root, length) != 0)
         return error_set(err, STATUS_INPUT,
                          "cannot unpack: '%s': '%s' is not in the one folder of a submission",
@@ -146,7 +145,7 @@ bool unpack_is_folder(const char *path) {
 
 static status copy_member(const FTSENT *entry, const char *from, const char *folder, error *err) {
     const char *name = entry->fts_path + strlen(from);
-    status rc = STATUS_FAILED;
+    status rc;
     name += strspn(name, "/");
     char *path = memory_format("%s/%s", folder, name);
     const char *why = bad_place(path, name);

@@ -30,7 +30,7 @@ status submission_each_folder(const char *folder, const char *characters,
         const char *name = found[i]->d_name;
         if (rc == STATUS_OK && name[strspn(name, characters)] == 0) {
             char *path = memory_format("%s/%s", folder, name);
-            rc = path ? visit(path, context, err) : STATUS_FAILED;
+            rc = visit(path, context, err);
             free(path);
         }
         free(found[i]);

@@ -33,13 +33,6 @@ static const char *own(const page *p) {
 
 // ---- Files ----
 
-static status read_manifest(const char *folder, yaml_node **root, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
-}
-
 static status read_text(const char *folder, const char *name, char **text, error *err) {
     char *path = memory_format("%s/%s", folder, name);
     status rc = read_file(path, text, err);
@@ -382,11 +375,11 @@ static void note_author(page *p) {
 static status make_again(page *p, const pipeline *pipe, error *err) {
     strvec options = {0};
     status rc;
-    TRY(read_manifest(p->author, &p->other, err));
+    TRY(manifest_read_in(&p->other, err, "%s", p->author));
     note_author(p);
     page_options_of_manifest(p->other, &options);
     TRY(page_make(pipe, p->folder, p->kind, &options, p->test, err));
-    TRY(read_manifest(p->again, &p->mine, err));
+    TRY(manifest_read_in(&p->mine, err, "%s", p->again));
     rc = compare(p, err);
 out:
     strvec_release(&options);

@@ -306,7 +306,7 @@ static status check_training(checked_run *c, error *err) {
         return STATUS_OK;
     }
     folder = memory_format("%s/train", c->states);
-    rc = folder ? replay_open(&r, folder, c->r->train, c->r->e.weights_path, &why) : STATUS_FAILED;
+    rc = replay_open(&r, folder, c->r->train, c->r->e.weights_path, &why);
     if (rc == STATUS_OK) rc = replay_check_files(&r, &why);
     if (rc == STATUS_OK) replay_choose(&r, (size_t)s->segments, c->v->choice);
     if (rc == STATUS_OK) rc = check_model(c, &r, &equal, &why);

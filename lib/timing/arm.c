@@ -30,9 +30,8 @@ status arms_find_tools(error *err) {
     char folder[PATH_MAX];
     const char *path = getenv("PATH");
     status rc = tool_folder(folder, err);
-    char *longer =
-        rc == STATUS_OK ? memory_format("%s:%s", folder, path ? path : "/usr/bin:/bin") : NULL;
-    if (!longer) return STATUS_FAILED;
+    if (rc != STATUS_OK) return rc;
+    char *longer = memory_format("%s:%s", folder, path ? path : "/usr/bin:/bin");
     if (setenv("PATH", longer, 1))
         rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
     free(longer);
@@ -156,7 +155,7 @@ status arm_read_key(arm *a, error *err) {
     if (pipe2(ends, O_CLOEXEC))
         return error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
     line = memory_format("%s --quiet --print-key", a->command);
-    rc = line ? start(a, line, ends[1], err) : STATUS_FAILED;
+    rc = start(a, line, ends[1], err);
     close(ends[1]);
     if (rc == STATUS_OK) rc = read_answer(ends[0], text, sizeof text, &length, err);
     close(ends[0]);

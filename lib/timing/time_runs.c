@@ -358,16 +358,13 @@ static void put_parameters(session *s) {
 }
 
 static status write_manifest(session *s, const tensor_file *f, error *err) {
-    char *turns = NULL, *path = NULL;
-    status rc;
+    char *turns = NULL;
     path_of(s, TURNS_FILE, &turns);
-    path_of(s, "manifest.yaml", &path);
     const manifest_file file = {turns, f->file_bytes, f->sha256, f->content};
     manifest_add_output(s->m, &file);
     yaml_put(manifest_run(s->m), "arms", yaml_copy(s->trainings));
     write_results(s);
-    rc = manifest_write(s->m, path, err);
-    free(path);
+    const status rc = manifest_write_in(s->m, s->o->out, err);
     free(turns);
     return rc;
 }

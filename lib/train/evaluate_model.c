@@ -215,8 +215,7 @@ status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, 
     yaml_node *results = manifest_results(m);
     double accuracy = evaluation_accuracy(&e->result);
     char *predictions = memory_format("%s/predictions.st.zst", folder);
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = STATUS_OK;
+    status rc;
     TRY(manifest_remove_old(m, folder, err));
     TRY(write_predictions(e, predictions, m, err));
     yaml_put(results, "accuracy", yaml_new_number(accuracy));
@@ -225,9 +224,8 @@ status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, 
     yaml_put(results, "compute_seconds", yaml_new_number(e->compute_seconds));
     put_classes(e, results);
     put_execution(e, m);
-    TRY(manifest_write(m, path, err));
+    TRY(manifest_write_in(m, folder, err));
 out:
     free(predictions);
-    free(path);
     return rc;
 }

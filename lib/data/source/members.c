@@ -333,7 +333,7 @@ static status read_folder(reading *r, error *err) {
         for (int k = 0; k < MEMBER_FOLDERS && r->set->folders[k]; k++) {
             if (rc != STATUS_OK || r->origin->found[i]) break;
             char *inner = memory_format("%s/%s", r->from, r->set->folders[k]);
-            rc = inner ? read_in_folder(r, i, inner, err) : STATUS_FAILED;
+            rc = read_in_folder(r, i, inner, err);
             free(inner);
         }
     }

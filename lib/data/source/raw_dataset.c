@@ -173,22 +173,20 @@ static status write_stream(const raw_dataset *r, const statistics *st, const raw
 
 static status write_folder(const raw_dataset *r, const statistics *st, const char *folder,
                            manifest *m, error *err) {
-    char *paths[RAW_SPLITS] = {NULL}, *manifest_path = NULL;
+    char *paths[RAW_SPLITS] = {NULL};
     int written = 0;
     status rc = STATUS_OK;
     for (int i = 0; i < RAW_SPLITS; i++) {
         paths[i] = memory_format("%s/%s.st.zst", folder, split_names[i]);
     }
-    manifest_path = memory_format("%s/manifest.yaml", folder);
     TRY(manifest_remove_old(m, folder, err));
     for (; written < RAW_SPLITS; written++)
         TRY(write_split(r, written, st, paths[written], m, err));
-    TRY(manifest_write(m, manifest_path, err));
+    TRY(manifest_write_in(m, folder, err));
 out:
     if (rc != STATUS_OK)
         for (int i = 0; i < written; i++) (void)unlink(paths[i]);
     for (int i = 0; i < RAW_SPLITS; i++) free(paths[i]);
-    free(manifest_path);
     return rc;
 }
 

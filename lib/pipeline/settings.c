@@ -272,26 +272,24 @@ static status read_integer(const settings *s, setting which, int64_t min, int64_
     return STATUS_OK;
 }
 
-static status check_epochs(const settings *s, error *err) {
-    const char *text = s->values[SETTING_EPOCHS];
+// A number above 0, or nothing.
+static bool is_positive(const char *text, double most) {
     char *end;
-    if (!text) return STATUS_OK;
+    if (!text) return true;
     const double number = strtod(text, &end);
-    if (isdigit((unsigned char)*text) && !*end && number > 0 && number <= MOST_EPOCHS)
-        return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s: '%.60s': expected a number above 0 and at most %d",
-                     table[SETTING_EPOCHS].name, text, MOST_EPOCHS);
+    return isdigit((unsigned char)*text) && !*end && number > 0 && number <= most;
 }
 
-static status check_precision(const settings *s, error *err) {
-    const char *text = s->values[SETTING_PRECISION];
-    char *end;
-    if (!text) return STATUS_OK;
-    const double number = strtod(text, &end);
-    if (isdigit((unsigned char)*text) && !*end && number > 0 && number <= 100) return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "%s: '%.60s': expected per cent, above 0 and at most 100: 2",
-                     table[SETTING_PRECISION].name, text);
+static status check_numbers(const settings *s, error *err) {
+    const char *epochs = s->values[SETTING_EPOCHS], *precision = s->values[SETTING_PRECISION];
+    if (!is_positive(epochs, MOST_EPOCHS))
+        return error_set(err, STATUS_USAGE, "%s: '%.60s': expected a number above 0 and at most %d",
+                         table[SETTING_EPOCHS].name, epochs, MOST_EPOCHS);
+    if (!is_positive(precision, 100))
+        return error_set(err, STATUS_USAGE,
+                         "%s: '%.60s': expected per cent, above 0 and at most 100: 2",
+                         table[SETTING_PRECISION].name, precision);
+    return STATUS_OK;
 }
 
 static status read_flag(const settings *s, setting which, bool *value, error *err) {
@@ -330,8 +328,7 @@ static status read_values(settings *s, error *err) {
     s->segments = 3;
     TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
     TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
-    TRY(check_epochs(s, err));
-    TRY(check_precision(s, err));
+    TRY(check_numbers(s, err));
     TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
     TRY(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
     TRY(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));

@@ -98,7 +98,7 @@ static yaml_node *share_nodes(const results *r, const run *one) {
 
 // Why there are no times to show; null if there are.
 static yaml_node *no_times(const run *one) {
-    const char *why = !run_has_time(one) ? one->restarted ? "restarted" : "resumed" : "phases";
+    const char *why = run_has_time(one) ? "phases" : run_no_time(one);
     return json_new_text(execution_has_times(one) ? "" : why);
 }
 

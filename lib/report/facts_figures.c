@@ -52,20 +52,6 @@ static yaml_node *shown_range(const figure *f) {
 
 // ---- Where a figure comes from ----
 
-// The file that the figure of a run is recomputed from, as `files` lists it; NULL if there is none.
-// free() it.
-static char *file_of(const figure *f) {
-    const run *one = f->run;
-    switch (f->row->file) {
-    case FILE_STEPS: return one->train ? origin_tidy_path(one->folder, "steps.st.zst") : NULL;
-    case FILE_PREDICTIONS:
-        return one->evaluate ? origin_tidy_path(one->evaluation, "predictions.st.zst") : NULL;
-    case FILE_TURNS: return origin_tidy_path(one->timing->folder, "turns.st.zst");
-    case FILE_NONE: break;
-    }
-    return NULL;
-}
-
 static void add_part(yaml_node *ids, const figure *part) {
     if (part) yaml_append(ids, json_new_string(part->id));
 }
@@ -94,12 +80,15 @@ static void put_origin(yaml_node *node, const results *r, const figure *f) {
     if (f->run && f->row->over == OVER_NOTHING) add_executions(ids, r, f);
     if (!f->run) add_runs(ids, r, f, f->of);
     if (!f->run) add_runs(ids, r, f, f->against);
-    char *file = f->run && !ids->count ? file_of(f) : NULL;
-    if (file) yaml_put(node, "file", json_new_text(file));
-    if (ids->count)
+    const char *folder, *name = f->run ? metric_file_of(f->row, f->run, &folder) : NULL;
+    if (ids->count) {
         yaml_put(node, "from", ids);
-    else
-        yaml_free(ids);
+        return;
+    }
+    yaml_free(ids);
+    if (!name) return;
+    char *file = origin_tidy_path(folder, name); // as `files` lists it
+    yaml_put(node, "file", json_new_text(file));
     free(file);
 }
 

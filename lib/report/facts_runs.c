@@ -114,7 +114,7 @@ static yaml_node *split_of(const results *r, const run *one) {
 // Why a training has no times; null if it has them.
 static yaml_node *no_times_of(const run *one) {
     if (!one->train || run_has_time(one)) return json_new_text(NULL);
-    return json_new_text(one->restarted ? "restarted" : "resumed");
+    return json_new_text(run_no_time(one));
 }
 
 static void put_details(yaml_node *node, const results *r, const run *one) {

@@ -158,7 +158,7 @@ static void time_note(const run *r, const metric_row *m, char note[64]) {
     if (is_target(m) && !run_reaches(r, run_target(r)))
         snprintf(note, 64, "%g %% not reached", 100 * run_target(r));
     else if (!metric_has_time(m, r))
-        snprintf(note, 64, "no time: the run was %s", r->restarted ? "restarted" : "resumed");
+        snprintf(note, 64, "no time: the run was %s", run_no_time(r));
     else if (r->simulated)
         snprintf(note, 64, "SIMULATED");
 }

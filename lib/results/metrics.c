@@ -371,66 +371,49 @@ status metric_members(const metric_row *m, const run *r, size_t *count, error *e
     return STATUS_OK;
 }
 
-// Returns `pattern` with `member` in place of "#".
-static char *put_member(const char *pattern, const char *member) {
-    const int before = (int)strcspn(pattern, "#");
-    if (!pattern[before]) return memory_string(pattern);
-    return memory_format("%.*s%s%s", before, pattern, member, pattern + before + 1);
-}
-
-// Numbers epochs and executions from 1 in names, from 0 in keys.
-static char *put_place(const char *pattern, size_t place) {
-    char number[24];
-    snprintf(number, sizeof number, "%zu", place);
-    return put_member(pattern, number);
-}
-
-// "cat.dog"; as keys "0.1".
-static char *put_pair(const metric_row *m, const run *r, size_t member) {
-    const size_t label = member / r->class_count, predicted = member % r->class_count;
-    char *pair = memory_format("%s.%s", r->classes[label].name, r->classes[predicted].name);
-    char *name = put_member(m->name, pair);
-    free(pair);
-    return name;
-}
-
-char *metric_name(const metric_row *m, const run *r, size_t member) {
+// A member in a name, such as "forward", "cat" or "cat.dog", or in a `key` of the manifest, where
+// classes are numbers. Names count epochs and executions from 1, keys from 0.
+static char *member_text(const metric_row *m, const run *r, size_t member, bool key) {
     switch (m->over) {
-    case OVER_PHASES: return put_member(m->name, run_phase_name((int)member));
-    case OVER_ACTIVITIES: return put_member(m->name, execution_activity((int)member));
-    case OVER_CLASSES: return put_member(m->name, r->classes[member].name);
-    case OVER_CONFUSION: return put_pair(m, r, member);
+    case OVER_PHASES: return memory_string(run_phase_name((int)member));
+    case OVER_ACTIVITIES: return memory_string(execution_activity((int)member));
+    case OVER_CLASSES:
+        if (!key) return memory_string(r->classes[member].name);
+        break;
+    case OVER_CONFUSION: {
+        const size_t label = member / r->class_count, predicted = member % r->class_count;
+        return key ? memory_format("%zu.%zu", label, predicted)
+                   : memory_format("%s.%s", r->classes[label].name, r->classes[predicted].name);
+    }
     case OVER_EPOCHS:
     case OVER_EXECUTIONS:
-    case OVER_TURNS: return put_place(m->name, member + 1);
+    case OVER_TURNS: return memory_format("%zu", key ? member : member + 1);
     case OVER_NOTHING:
     case OVER_REPLICAS:
     case OVER_STAGES:
     case OVER_GPUS: break;
     }
-    return put_place(m->name, member);
+    return memory_format("%zu", member);
+}
+
+// Returns `pattern` with the member in place of "#".
+static char *put_member(const metric_row *m, const char *pattern, const run *r, size_t member,
+                        bool key) {
+    const int before = (int)strcspn(pattern, "#");
+    if (!pattern[before]) return memory_string(pattern);
+    char *own = member_text(m, r, member, key);
+    char *put = memory_format("%.*s%s%s", before, pattern, own, pattern + before + 1);
+    free(own);
+    return put;
+}
+
+char *metric_name(const metric_row *m, const run *r, size_t member) {
+    return put_member(m, m->name, r, member, false);
 }
 
 // Its key in the manifest.
 static char *key_of(const metric_row *m, const run *r, size_t member) {
-    const char *key = metric_is_tested(m, r) ? m->tested : m->key;
-    char pair[48];
-    switch (m->over) {
-    case OVER_CONFUSION:
-        snprintf(pair, sizeof pair, "%zu.%zu", member / r->class_count, member % r->class_count);
-        return put_member(key, pair);
-    case OVER_PHASES: return put_member(key, run_phase_name((int)member));
-    case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member));
-    case OVER_NOTHING:
-    case OVER_CLASSES:
-    case OVER_EPOCHS:
-    case OVER_EXECUTIONS:
-    case OVER_TURNS:
-    case OVER_REPLICAS:
-    case OVER_STAGES:
-    case OVER_GPUS: break;
-    }
-    return put_place(key, member);
+    return put_member(m, metric_is_tested(m, r) ? m->tested : m->key, r, member, true);
 }
 
 // Those of an execution of turns are not in the manifest, only in its file.
@@ -446,6 +429,18 @@ char *metric_source(const metric_row *m, const run *r, size_t member) {
                                  metric_is_tested(m, r) ? r->evaluation : r->folder, key);
     free(key);
     return source;
+}
+
+const char *metric_file_of(const metric_row *m, const run *r, const char **folder) {
+    switch (m->file) {
+    case FILE_STEPS: *folder = r->folder; return r->train ? "steps.st.zst" : NULL;
+    case FILE_PREDICTIONS:
+        *folder = r->evaluation;
+        return r->evaluate ? "predictions.st.zst" : NULL;
+    case FILE_TURNS: *folder = r->timing->folder; return TURNS_FILE;
+    case FILE_NONE: break;
+    }
+    return NULL;
 }
 
 // ---- Values ----

@@ -98,6 +98,9 @@ status metric_members(const metric_row *m, const run *r, size_t *count, error *e
 // them.
 char *metric_name(const metric_row *m, const run *r, size_t member) MUST_CHECK;
 char *metric_source(const metric_row *m, const run *r, size_t member) MUST_CHECK;
+// Returns the name of the file that it is recomputed from, and its folder; NULL if the run has
+// none.
+const char *metric_file_of(const metric_row *m, const run *r, const char **folder);
 // Does the manifest of the run's evaluation hold the value?
 bool metric_is_tested(const metric_row *m, const run *r);
 // Reads the value; NAN if unknown. STATUS_INPUT if the manifest holds something other than a

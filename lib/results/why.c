@@ -132,16 +132,6 @@ static status rebuild(const figure *f, rebuilt *b, error *err) {
                                       : rebuild_from_predictions(f->run, b, err);
 }
 
-static bool has_file(const figure *f) {
-    switch (f->row->file) {
-    case FILE_STEPS: return f->run->train != NULL;
-    case FILE_PREDICTIONS: return f->run->evaluate != NULL;
-    case FILE_TURNS: return true;
-    case FILE_NONE: break;
-    }
-    return false;
-}
-
 static void compare_file(trail *t, int depth, const rebuilt *b) {
     const bool same = strcmp(b->recorded, b->found) == 0;
     t->at = &t->files;
@@ -173,7 +163,8 @@ static status write_recomputed(trail *t, int depth, const figure *f, error *err)
     rebuilt b = {0};
     status rc = STATUS_OK;
     double recomputed = NAN;
-    if (has_file(f)) {
+    const char *folder;
+    if (metric_file_of(f->row, f->run, &folder)) {
         TRY(rebuild(f, &b, err));
         recomputed = metric_recompute(f->row, &b.run, f->member);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/paths.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,19 @@ size_t paths_stem(const char *path) {
 bool paths_is_folder(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool paths_list(const char *folder, bool (*chosen)(const char *name), bool by_number,
+                strvec *names) {
+    struct dirent **found = NULL;
+    const int count = scandir(folder, &found, NULL, by_number ? versionsort : alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = found[i]->d_name;
+        if (chosen ? chosen(name) : *name != '.') strvec_add(names, name);
+        free(found[i]);
+    }
+    free(found);
+    return count >= 0;
 }
 
 void paths_real_folder(const char *path, char folder[PATH_MAX + 1]) {

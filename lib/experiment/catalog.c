@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/catalog.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,10 +73,6 @@ out:
 
 // ---- Folders ----
 
-static int is_visible(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
-
 static status add_folder(catalog *c, const char *folder, int depth, error *err);
 
 // A file or a folder; other entries are skipped.
@@ -92,21 +87,19 @@ static status add_path(catalog *c, const char *path, int depth, error *err) {
 
 // `folder` "" is the current one, which is left out of the paths.
 static status add_folder(catalog *c, const char *folder, int depth, error *err) {
-    struct dirent **found = NULL;
-    size_t length = strlen(folder);
+    const size_t length = strlen(folder);
     const char *slash = length && folder[length - 1] != '/' ? "/" : "";
-    int count = scandir(length ? folder : ".", &found, is_visible, alphasort);
-    if (count < 0)
-        return error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'",
-                            length ? folder : ".");
+    const char *place = length ? folder : ".";
+    strvec names = {0};
     status rc = STATUS_OK;
-    for (int i = 0; i < count; i++) {
-        char *path = memory_format("%s%s%s", folder, slash, found[i]->d_name);
-        if (rc == STATUS_OK) rc = add_path(c, path, depth + 1, err);
+    if (!paths_list(place, NULL, false, &names))
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'", place);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *path = memory_format("%s%s%s", folder, slash, names.items[i]);
+        rc = add_path(c, path, depth + 1, err);
         free(path);
-        free(found[i]);
     }
-    free(found);
+    strvec_release(&names);
     return rc;
 }
 

@@ -2,7 +2,6 @@
 #include "pipeline/store.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "data/tta.h"
@@ -38,8 +38,7 @@ static bool is_there(const char *folder, const char *name) {
 
 // ---- Executions ----
 
-static int is_number(const struct dirent *entry) {
-    const char *name = entry->d_name;
+static bool is_number(const char *name) {
     size_t length = strlen(name);
     return length < 8 && *name != '0' && strspn(name, "0123456789") == length;
 }
@@ -99,19 +98,21 @@ static status add_execution(execution_list *list, const char *folder, int number
     return read_execution(x, key, err);
 }
 
+// A folder that does not exist has none.
+static status list_runs(const char *folder, bool (*chosen)(const char *name), strvec *names,
+                        error *err) {
+    if (paths_list(folder, chosen, chosen == is_number, names) || errno == ENOENT) return STATUS_OK;
+    return error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
+}
+
 status store_read(const char *artifacts, const char *key, execution_list *list, error *err) {
-    struct dirent **found = NULL;
     char *folder = store_folder(artifacts, key);
-    int count = scandir(folder, &found, is_number, versionsort);
-    status rc = STATUS_OK;
+    strvec names = {0};
+    status rc = list_runs(folder, is_number, &names, err);
     *list = (execution_list){0};
-    if (count < 0 && errno != ENOENT)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        if (rc == STATUS_OK) rc = add_execution(list, folder, atoi(found[i]->d_name), key, err);
-        free(found[i]);
-    }
-    free(found);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++)
+        rc = add_execution(list, folder, atoi(names.items[i]), key, err);
+    strvec_release(&names);
     free(folder);
     if (rc != STATUS_OK) store_release(list);
     return rc;
@@ -154,23 +155,13 @@ int store_next_number(const execution_list *list) {
 
 // ---- Keys ----
 
-static int is_key(const struct dirent *entry) {
-    return strlen(entry->d_name) == STORE_KEY_DIGITS &&
-           strspn(entry->d_name, "0123456789abcdef") == STORE_KEY_DIGITS;
+static bool is_key(const char *name) {
+    return strlen(name) == STORE_KEY_DIGITS && strspn(name, "0123456789abcdef") == STORE_KEY_DIGITS;
 }
 
 status store_keys(const char *artifacts, strvec *keys, error *err) {
-    struct dirent **found = NULL;
-    status rc = STATUS_OK;
     char *folder = memory_format("%s/runs", artifacts);
-    int entries = scandir(folder, &found, is_key, alphasort);
-    if (entries < 0 && errno != ENOENT)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
-    for (int i = 0; i < entries; i++) {
-        strvec_add(keys, found[i]->d_name);
-        free(found[i]);
-    }
-    free(found);
+    const status rc = list_runs(folder, is_key, keys, err);
     free(folder);
     return rc;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "results/run_list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
 #include "data/tta.h"
@@ -99,34 +99,30 @@ static status add_execution(run_list *list, const char *path, error *err) {
     return rc;
 }
 
-static int is_seed(const struct dirent *entry) {
-    return strncmp(entry->d_name, "seed-", 5) == 0;
+static bool is_seed(const char *name) {
+    return strncmp(name, "seed-", 5) == 0;
 }
 
 // The number of an execution: 1, 2, …
-static int is_number(const struct dirent *entry) {
-    const char *name = entry->d_name;
+static bool is_number(const char *name) {
     return *name != '0' && strspn(name, "0123456789") == strlen(name);
 }
 
 typedef status (*add_function)(run_list *list, const char *path, error *err);
 
 // Adds those folders in `path` that are chosen, in the order of their numbers.
-static status add_folders(run_list *list, const char *path, int (*chosen)(const struct dirent *),
+static status add_folders(run_list *list, const char *path, bool (*chosen)(const char *name),
                           add_function add, size_t *found, error *err) {
-    struct dirent **names = NULL;
-    const int count = scandir(path, &names, chosen, versionsort);
+    strvec names = {0};
     status rc = STATUS_OK;
-    *found = count > 0 ? (size_t)count : 0;
-    if (count < 0 && errno == ENOMEM)
-        return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", path);
-    for (int i = 0; i < count; i++) {
-        char *folder = memory_format("%s/%s", path, names[i]->d_name);
-        if (rc == STATUS_OK) rc = add(list, folder, err);
+    (void)paths_list(path, chosen, true, &names);
+    *found = names.count;
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *folder = memory_format("%s/%s", path, names.items[i]);
+        rc = add(list, folder, err);
         free(folder);
-        free(names[i]);
     }
-    free(names);
+    strvec_release(&names);
     return rc;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "submission/page.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "pipeline/child.h"
 #include "pipeline/store.h"
@@ -77,21 +77,15 @@ static status add_runs(const char *folder, strvec *command, error *err) {
     return rc;
 }
 
-static int is_visible(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
-
 // Adds OPTION=PLACE/NAME for each folder of measurements in PLACE, if the submission has any.
 static void add_measured(const char *folder, const char *option, const char *place,
                          strvec *command) {
-    struct dirent **found = NULL;
+    strvec names = {0};
     char *path = memory_format("%s/%s", folder, place);
-    const int count = scandir(path, &found, is_visible, alphasort);
-    for (int i = 0; i < count; i++) {
-        strvec_format(command, "%s=%s/%s", option, place, found[i]->d_name);
-        free(found[i]);
-    }
-    free(found);
+    (void)paths_list(path, NULL, false, &names);
+    for (size_t i = 0; i < names.count; i++)
+        strvec_format(command, "%s=%s/%s", option, place, names.items[i]);
+    strvec_release(&names);
     free(path);
 }
 

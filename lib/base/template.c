@@ -560,7 +560,7 @@ static status read_file(renderer *r, const char *name, const known_template **fo
             return STATUS_OK;
         }
     error own = {0};
-    char *place = NULL, *source = r->host->find(r->host->context, name, &place, &own);
+    char *place = NULL, *source = r->host->find(r->host->folders, name, &place, &own);
     if (!source)
         return error_set(r->err, STATUS_INPUT, "%s:%d: %s", r->place, r->line, own.message);
     known_template *t = memory_new(1, sizeof *t);

@@ -95,11 +95,6 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
 
 // ---- Plans ----
 
-static const char *const roles[] = {[PLANNED_START] = "start",
-                                    [PLANNED_STEP] = "step",
-                                    [PLANNED_CONTROL] = "control",
-                                    [PLANNED_VARIANT] = "variant"};
-
 yaml_node *facts_list(const planned *one, const char *key) {
     const yaml_node *list = yaml_find(one->entry, key);
     return list && list->kind == YAML_SEQUENCE ? yaml_copy(list) : yaml_new(YAML_SEQUENCE);
@@ -192,7 +187,7 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
 static yaml_node *item_node(const plan *p, const planned *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(one->name));
-    yaml_put(node, "role", json_new_text(roles[one->role]));
+    yaml_put(node, "role", json_new_text(run_text(one->entry, "role")));
     yaml_put(node, "runs", facts_names(&one->runs));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
     yaml_put(node, "model_hash", json_new_text(one->runs.runs[0]->model_content));

@@ -11,10 +11,9 @@
 #include "results/timed_arms.h"
 
 // Seconds have two decimals, or four below one second; a value that rounds to 1 is shown as 1.00.
-// An interval has the digits of its value.
-static void append_value(text *out, double shown, const figure *f) {
-    const metric_style *style = &f->row->style;
-    const int digits = fabs(style->scale * f->value) < 0.99995 ? 4 : 2;
+// An interval has the digits of its `value`.
+static void append_value(text *out, double shown, const metric_style *style, double value) {
+    const int digits = fabs(style->scale * value) < 0.99995 ? 4 : 2;
     if (!style->format)
         text_format(out, "%.*f", digits, style->scale * shown);
     else if (strcmp(style->format, "+") == 0)
@@ -23,13 +22,12 @@ static void append_value(text *out, double shown, const figure *f) {
         text_format(out, style->format, style->scale * shown);
 }
 
-// As the page shows it: "64.12 %", "0.3912†".
-static yaml_node *shown_value(const figure *f) {
+yaml_node *facts_shown(double value, const metric_style *style, bool simulated) {
     text out = {0};
-    if (isfinite(f->value)) {
-        append_value(&out, f->value, f);
-        text_append(&out, f->row->style.sign);
-        if (f->simulated) text_append(&out, "†");
+    if (isfinite(value)) {
+        append_value(&out, value, style, value);
+        text_append(&out, style->sign);
+        if (simulated) text_append(&out, "†");
     }
     yaml_node *node = json_new_string(text_string(&out));
     text_release(&out);
@@ -37,12 +35,13 @@ static yaml_node *shown_value(const figure *f) {
 }
 
 static yaml_node *shown_range(const figure *f) {
+    const metric_style *style = &f->row->style;
     text out = {0};
     if (isfinite(f->low) && isfinite(f->high)) {
         text_append(&out, "[");
-        append_value(&out, f->low, f);
+        append_value(&out, f->low, style, f->value);
         text_append(&out, ", ");
-        append_value(&out, f->high, f);
+        append_value(&out, f->high, style, f->value);
         text_append(&out, "]");
     }
     yaml_node *node = json_new_string(text_string(&out));
@@ -101,7 +100,7 @@ static yaml_node *figure_node(const results *r, const figure *f) {
     yaml_put(node, "deviation", json_new_number(f->deviation));
     yaml_put(node, "unit", json_new_text(f->row->unit));
     yaml_put(node, "simulated", yaml_new_boolean(f->simulated));
-    yaml_put(node, "text", shown_value(f));
+    yaml_put(node, "text", facts_shown(f->value, &f->row->style, f->simulated));
     yaml_put(node, "range", shown_range(f));
     yaml_put(node, "note", json_new_text(f->note));
     yaml_put(node, "source", json_new_text(f->source));

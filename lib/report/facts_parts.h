@@ -58,7 +58,10 @@ yaml_node *facts_commands(const run_list *list);
 // comes from.
 yaml_node *facts_figures(const results *r);
 
-// Our figure beside a published one; null if there is none.
+// A value as the page shows it: "64.12 %", "0.3912†"; "" if it is not finite.
+yaml_node *facts_shown(double value, const metric_style *style, bool simulated);
+// Our figure of the kind of a published one, of the group: the mean over its runs; null if it is
+// unknown. A speed-up is known only with a verdict on time.
 yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key);
 // Published figures beside ours.
 status facts_published(const results *r, yaml_node **rows, error *err) MUST_CHECK;

@@ -10,17 +10,6 @@
 
 // ---- Beside ours ----
 
-yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key) {
-    published_own own;
-    published_own_figure(r, g, key, &own);
-    if (isnan(own.value)) return json_new_text(NULL);
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "id", json_new_text(own.id));
-    yaml_put(node, "value", json_new_number(own.value));
-    yaml_put(node, "text", json_new_text(own.text));
-    return node;
-}
-
 static status add_rows(const results *r, yaml_node *rows, const seed_group *g,
                        const yaml_node *entry, error *err) {
     for (int k = 0; k < PUBLISHED_KEYS; k++) {

@@ -228,13 +228,13 @@ static status count_communication(prediction *p, double *seconds, error *err) {
 // Splits the median epoch of an execution in the proportions of its mean step; time that no phase
 // accounts for counts as compute. NAN without phases.
 static epoch_parts parts_of(const run *r) {
-    enum { LOAD = 0, COMM = 4, UPDATE = 6 }; // of run_phase_name
     const run_split split = run_time_split(r);
     const double scale = r->seconds_per_epoch / split.wall, *ms = split.phase;
-    return (epoch_parts){.load = ms[LOAD] * scale,
-                         .update = ms[UPDATE] * scale,
-                         .communication = ms[COMM] * scale,
-                         .compute = (split.wall - ms[LOAD] - ms[UPDATE] - ms[COMM]) * scale};
+    return (epoch_parts){.load = ms[RUN_LOAD] * scale,
+                         .update = ms[RUN_UPDATE] * scale,
+                         .communication = ms[RUN_COMM] * scale,
+                         .compute =
+                             (split.wall - ms[RUN_LOAD] - ms[RUN_UPDATE] - ms[RUN_COMM]) * scale};
 }
 
 static void add_share(epoch_parts *sum, const epoch_parts *e, double share) {

@@ -2,10 +2,12 @@
 #include "base/paths.h"
 
 #include <dirent.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -23,6 +25,20 @@ size_t paths_stem(const char *path) {
 bool paths_is_folder(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool paths_allow(int how, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *path = memory_format_list(format, args);
+    const bool allowed = access(path, how) == 0;
+    va_end(args);
+    free(path);
+    return allowed;
+}
+
+char *paths_in(const char *folder, const char *path) {
+    return *path == '/' ? memory_string(path) : memory_format("%s/%s", folder, path);
 }
 
 bool paths_list(const char *folder, bool (*chosen)(const char *name), bool by_number,

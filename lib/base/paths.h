@@ -16,6 +16,10 @@ const char *paths_name(const char *path);
 size_t paths_stem(const char *path);
 // Returns whether there is a folder, or a link to one.
 bool paths_is_folder(const char *path);
+// Is there a file or folder at the path that the format gives? `how`: as for access(2).
+bool paths_allow(int how, const char *format, ...) PRINTF_LIKE(2, 3);
+// Returns `path` as seen from `folder`: itself if it is absolute. free() it.
+char *paths_in(const char *folder, const char *path) MUST_CHECK;
 
 // Adds the names in a folder that are chosen (NULL: all but those that begin with '.'), sorted: as
 // texts, or `by_number` those of equal beginnings by the numbers in them. False, with errno, if the

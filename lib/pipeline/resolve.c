@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/filter.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "pipeline/data_stages.h"
 #include "pipeline/run_names.h"
@@ -22,10 +24,7 @@ static const char *const tools[] = {
 };
 
 static status check_tool(const pipeline *p, const planned_run *r, error *err) {
-    char *path = memory_format("%s/%s", p->bin, r->tool);
-    bool there = access(path, X_OK) == 0;
-    free(path);
-    if (there) return STATUS_OK;
+    if (paths_allow(X_OK, "%s/%s", p->bin, r->tool)) return STATUS_OK;
     return error_set(err, STATUS_FAILED,
                      "cannot train '%s': its strategy is %s, and '%s/%s' is not built; another "
                      "tool can run it: SET='strategy=single'",
@@ -129,19 +128,9 @@ static status check_settings(const pipeline *p, const planned_run *r, error *err
 
 // Does this program exist where execvp(3) searches for it?
 static status find_program(const char *name, error *err) {
-    const char *path = getenv("PATH");
-    strvec folders = {0};
-    strvec_split(&folders, path ? path : "/usr/bin:/bin", ":");
-    bool there = strchr(name, '/') && access(name, X_OK) == 0;
-    for (size_t i = 0; !there && !strchr(name, '/') && i < folders.count; i++) {
-        char *file = memory_format("%s/%s", folders.items[i], name);
-        there = access(file, X_OK) == 0;
-        free(file);
-    }
-    strvec_release(&folders);
-    return there ? STATUS_OK
-                 : error_set(err, STATUS_USAGE,
-                             "cannot find LAUNCHER: '%s': no such program on PATH", name);
+    if (strchr(name, '/') ? access(name, X_OK) == 0 : filter_exists(name)) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot find LAUNCHER: '%s': no such program on PATH",
+                     name);
 }
 
 static status check_launcher(const pipeline *p, error *err) {

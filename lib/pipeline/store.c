@@ -29,13 +29,6 @@ char *store_execution_folder(const char *artifacts, const char *key, int number)
     return memory_format("%s/runs/%.*s/%d", artifacts, STORE_KEY_DIGITS, key, number);
 }
 
-static bool is_there(const char *folder, const char *name) {
-    char *path = memory_format("%s/%s", folder, name);
-    bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
-}
-
 // ---- Executions ----
 
 static bool is_number(const char *name) {
@@ -78,8 +71,8 @@ static status read_execution(execution *x, const char *key, error *err) {
         if (evaluated) x->views |= 1u << v;
     }
     x->finished = trained && x->views;
-    x->complete = is_there(x->folder, "train/manifest.yaml");
-    x->saved = !x->complete && is_there(x->folder, "train/state.st.zst");
+    x->complete = paths_allow(F_OK, "%s/train/manifest.yaml", x->folder);
+    x->saved = !x->complete && paths_allow(F_OK, "%s/train/state.st.zst", x->folder);
     return rc;
 }
 

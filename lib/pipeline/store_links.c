@@ -74,11 +74,8 @@ bool store_links_finished(const char *artifacts, const char *place) {
     struct stat info;
     char *link = memory_format("%s/%s", artifacts, place);
     bool finished = lstat(link, &info) == 0 && S_ISLNK(info.st_mode);
-    for (size_t i = 0; i < 2 && finished; i++) {
-        char *manifest = memory_format("%s/%s/manifest.yaml", link, stages[i]);
-        finished = access(manifest, F_OK) == 0;
-        free(manifest);
-    }
+    for (size_t i = 0; i < 2 && finished; i++)
+        finished = paths_allow(F_OK, "%s/%s/manifest.yaml", link, stages[i]);
     free(link);
     return finished;
 }

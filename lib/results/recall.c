@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "results/origin.h"
 
@@ -82,8 +83,7 @@ static void find_base(const char *folder, const char *out, char **base) {
 static status check_runs(const recalled *r, const char *path, error *err) {
     for (size_t i = 0; i < r->options.folder_count; i++) {
         const char *folder = r->options.folders[i];
-        char *place =
-            *folder == '/' ? memory_string(folder) : memory_format("%s/%s", r->base, folder);
+        char *place = paths_in(r->base, folder);
         const bool there = access(place, F_OK) == 0;
         free(place);
         if (!there)

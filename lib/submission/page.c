@@ -89,13 +89,6 @@ static void add_measured(const char *folder, const char *option, const char *pla
     free(path);
 }
 
-static bool has_discussion(const char *folder) {
-    char *path = memory_format("%s/" PAGE_DISCUSSION, folder);
-    const bool there = access(path, R_OK) == 0;
-    free(path);
-    return there;
-}
-
 static status make_command(const pipeline *p, const char *folder, page_kind kind,
                            const strvec *options, bool test, strvec *line, error *err) {
     strvec command = {0};
@@ -107,7 +100,8 @@ static status make_command(const pipeline *p, const char *folder, page_kind kind
     add_measured(folder, "--collectives", "machine", &command);
     add_measured(folder, "--turns", "turns", &command);
     strvec_add_all(&command, options);
-    if (has_discussion(folder)) strvec_add(&command, "--discussion=" PAGE_DISCUSSION);
+    if (paths_allow(R_OK, "%s/" PAGE_DISCUSSION, folder))
+        strvec_add(&command, "--discussion=" PAGE_DISCUSSION);
     if (test) strvec_format(&command, "--test=%s", TEST_LINK);
     if (kind == PAGE_OURS) {
         strvec_add(&command, "--out=" PAGE_FOLDER);

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/random.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
@@ -71,8 +72,7 @@ out:
 
 // Makes a path of the manifest relative to this process; free() it.
 static char *path_of(const replay *r, const char *path) {
-    if (*path == '/') return memory_string(path);
-    return memory_format("%s/%s", r->folder, path);
+    return paths_in(r->folder, path);
 }
 
 // The input number `at`; shards stand for their folder.

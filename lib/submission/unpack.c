@@ -134,11 +134,8 @@ bool unpack_is_folder(const char *path) {
     bool found = false;
     char *experiments = memory_format("%s/experiments", path);
     const bool folder = paths_is_folder(experiments);
-    for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++) {
-        char *file = memory_format("%s/%s", path, files[i]);
-        found = found || (file && access(file, F_OK) == 0);
-        free(file);
-    }
+    for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++)
+        found = found || paths_allow(F_OK, "%s/%s", path, files[i]);
     free(experiments);
     return found;
 }

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
@@ -318,12 +319,8 @@ out:
 
 // Without its test data a report that is made again has no pictures of wrong predictions, and lacks
 // their section.
-static void lacks_pictures(const page *p, bool *lacks) {
-    *lacks = false;
-    if (p->test) return;
-    char *drawn = memory_format("%s/figures/mistakes-1.svg", p->author);
-    *lacks = access(drawn, F_OK) == 0;
-    free(drawn);
+static bool lacks_pictures(const page *p) {
+    return !p->test && paths_allow(F_OK, "%s/figures/mistakes-1.svg", p->author);
 }
 
 // Another version may word or compute something else.
@@ -340,7 +337,6 @@ static bool is_of_another_version(const page *p) {
 
 static status compare(page *p, error *err) {
     char mine[SHA256_TEXT_BYTES], other[SHA256_TEXT_BYTES];
-    bool lacks;
     status rc = STATUS_OK;
     if (is_of_another_version(p)) return rc;
     if (p->kind == PAGE_OURS) TRY(compare_figures(p, err));
@@ -351,8 +347,7 @@ static status compare(page *p, error *err) {
                          "%sits options or inputs are others, or gnuplot is missing here", own(p));
         return STATUS_OK;
     }
-    lacks_pictures(p, &lacks);
-    if (lacks) {
+    if (lacks_pictures(p)) {
         verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
                          "%sit shows test images, and the data set is not here: read the "
                          "report that was made again",

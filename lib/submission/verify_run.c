@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "data/recorded.h"
 #include "data/tensor/tensor_file.h"
@@ -42,10 +43,7 @@ static char *file_of(const char *folder, const char *task, const char *name) {
 }
 
 static bool exists(const char *folder, const char *task, const char *name) {
-    char *path = file_of(folder, task, name);
-    const bool there = access(path, R_OK) == 0;
-    free(path);
-    return there;
+    return paths_allow(R_OK, "%s/%s/%s", folder, task, name);
 }
 
 static void keep_first(char **kept, const char *folder) {
@@ -55,10 +53,7 @@ static void keep_first(char **kept, const char *folder) {
 
 static status read_once(yaml_node **root, const char *folder, const char *task, error *err) {
     if (*root || !exists(folder, task, "manifest.yaml")) return STATUS_OK;
-    char *path = file_of(folder, task, "manifest.yaml");
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
+    return manifest_read_in(root, err, "%s/%s", folder, task);
 }
 
 // An execution with another key, which its settings give, does not belong to the run.

@@ -307,12 +307,9 @@ static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
 
 static status print_json(bench *b, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING);
-    status rc = STATUS_OK;
     yaml_put(answer, "parameters", yaml_copy(manifest_parameters(&b->manifest)));
     yaml_put(answer, "results", yaml_copy(manifest_results(&b->manifest)));
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
 }
 
 // ---- Measuring ----

@@ -121,13 +121,10 @@ out:
 
 static status print_differences(const yaml_node *lines, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < lines->count; i++)
         yaml_append(list, json_new_string(lines->items[i]->text));
     yaml_put(answer, "differences", list);
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
 }
 
 static status run_diff(const arguments *a, error *err) {

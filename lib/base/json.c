@@ -163,6 +163,12 @@ out:
     return rc;
 }
 
+status json_answer(yaml_node *answer, error *err) {
+    const status rc = json_print(answer, err);
+    yaml_free(answer);
+    return rc;
+}
+
 yaml_node *json_new_number(double value) {
     if (isfinite(value)) return yaml_new_number(value);
     yaml_node *null = yaml_new_string("null");

@@ -321,7 +321,6 @@ static void put_others(yaml_node *list, const handed_in *in) {
 
 static status print_json(const grading *g, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < g->count; i++) {
         const verification *v = &g->items[i];
         yaml_node *item = yaml_new(YAML_MAPPING);
@@ -337,9 +336,7 @@ static status print_json(const grading *g, error *err) {
         put_copies(item, g, v);
     }
     put_others(list, g->in);
-    rc = json_print(list, err);
-    yaml_free(list);
-    return rc;
+    return json_answer(list, err);
 }
 
 // ---- The commands ----

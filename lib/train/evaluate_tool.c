@@ -58,14 +58,11 @@ static status need(const char *value, const char *option, error *err) {
 
 static status print_json(const evaluation *v, tta_kind tta, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING);
-    status rc = STATUS_OK;
     yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v)));
     yaml_put(answer, "loss", json_new_number(v->loss));
     yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples));
     if (tta != TTA_NONE) yaml_put(answer, "views", json_new_string(tta_word(tta)));
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
 }
 
 static status print_result(const evaluation *v, tta_kind tta, error *err) {
@@ -129,15 +126,12 @@ static yaml_node *picture_tree(const image_answers *a, const char *path, const i
 static status print_pictures_json(const image_answers *a, const cli_list *images, int top,
                                   error *err) {
     yaml_node *root = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < images->count; i++) {
         const image_class *ranked = a->ranked + i * (size_t)a->classes;
         yaml_append(list, picture_tree(a, images->items[i], ranked, top));
     }
     yaml_put(root, "images", list);
-    rc = json_print(root, err);
-    yaml_free(root);
-    return rc;
+    return json_answer(root, err);
 }
 
 // Writes a line of the table; `probability` is a number, or the column's title. If `out` is NULL,

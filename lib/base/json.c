@@ -150,16 +150,11 @@ status json_from_yaml(const yaml_node *node, char **json, error *err) {
 // ---- Printing for --json ----
 
 status json_print(const yaml_node *node, error *err) {
-    char *string = NULL;
-    output *out = NULL;
-    status rc;
-    TRY(json_from_yaml(node, &string, err));
-    TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "%s\n", string));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    free(string);
+    text line = {0};
+    status rc = put_node(&line, node, err);
+    text_append(&line, "\n");
+    if (rc == STATUS_OK) rc = output_write_file("-", text_string(&line), line.length, err);
+    text_release(&line);
     return rc;
 }
 

@@ -214,16 +214,6 @@ status output_write(output *o, const void *data, size_t bytes, error *err) {
     return STATUS_OK;
 }
 
-status output_format(output *o, error *err, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    char *text = memory_format_list(format, args);
-    va_end(args);
-    status rc = output_write(o, text, strlen(text), err);
-    free(text);
-    return rc;
-}
-
 uint64_t output_bytes(const output *o) {
     return o->bytes;
 }

@@ -10,6 +10,7 @@
 #include <yaml.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/yaml_tree_internal.h"
@@ -368,12 +369,12 @@ status yaml_write_text(const yaml_node *root, char **to, size_t *bytes, error *e
     return rc;
 }
 
-status yaml_write(const yaml_node *root, output *out, error *err) {
+status yaml_write_file(const yaml_node *root, const char *path, error *err) {
     char *string;
     size_t bytes;
     status rc = yaml_write_text(root, &string, &bytes, err);
     if (rc != STATUS_OK) return rc;
-    rc = output_write(out, string, bytes, err);
+    rc = output_write_file(path, string, bytes, err);
     free(string);
     return rc;
 }

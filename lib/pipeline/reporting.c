@@ -96,19 +96,13 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
 // Writes the plan to its file, unless the file holds it already.
 static status keep_plan(const planned_runs *runs, error *err) {
     yaml_node *before = NULL;
-    char *written = NULL, *folder = NULL;
-    size_t bytes;
-    status rc = STATUS_OK;
     const bool same =
         yaml_read_file(runs->file, &before, NULL) == STATUS_OK && yaml_equal(before, runs->plan);
     yaml_free(before);
     if (same) return STATUS_OK;
-    folder = memory_format("%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
-    TRY(output_make_folder(folder, err));
-    TRY(yaml_write_text(runs->plan, &written, &bytes, err));
-    TRY(output_write_file(runs->file, written, bytes, err));
-out:
-    free(written);
+    char *folder = memory_format("%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
+    status rc = output_make_folder(folder, err);
+    if (rc == STATUS_OK) rc = yaml_write_file(runs->plan, runs->file, err);
     free(folder);
     return rc;
 }

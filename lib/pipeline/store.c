@@ -259,15 +259,10 @@ static bool holds(const char *path, const yaml_node *tree, bool *there) {
 
 // Writes the tree, unless the file holds it. `changed` becomes true where it held another one.
 static status write_tree(const yaml_node *tree, const char *path, bool *changed, error *err) {
-    char *text = NULL;
-    size_t bytes;
     bool there;
     if (holds(path, tree, &there)) return STATUS_OK;
-    status rc = yaml_write_text(tree, &text, &bytes, err);
-    if (rc == STATUS_OK) rc = output_write_file(path, text, bytes, err);
-    free(text);
     *changed = *changed || there;
-    return rc;
+    return yaml_write_file(tree, path, err);
 }
 
 static status write_model(const char *folder, const char *model, const yaml_node *architecture,

@@ -31,17 +31,6 @@ static status make_folder(char **folder, error *err) {
 
 // ---- The experiment, from the manifest ----
 
-static status write_tree(const yaml_node *tree, const char *path, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open(path, &out, err));
-    TRY(yaml_write(tree, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
-}
-
 // The resolved experiment names its model and has it as `architecture`; a file has the model's
 // path.
 static status write_experiment(const replay *r, const char *folder, const char *path, error *err) {
@@ -54,13 +43,13 @@ static status write_experiment(const replay *r, const char *folder, const char *
                        r->folder);
         goto out;
     }
-    TRY(write_tree(architecture, model, err));
+    TRY(yaml_write_file(architecture, model, err));
     yaml_remove(tree, "architecture");
     yaml_remove(tree, "backend");
     yaml_remove(tree, "init_except");
     yaml_remove(tree, "model");
     yaml_put(tree, "model", yaml_new_string(model));
-    TRY(write_tree(tree, path, err));
+    TRY(yaml_write_file(tree, path, err));
 out:
     free(model);
     yaml_free(tree);

@@ -65,18 +65,19 @@ static status print_json(const evaluation *v, tta_kind tta, error *err) {
     return json_answer(answer, err);
 }
 
+static status print(const text *lines, error *err) {
+    return output_write_file("-", text_string(lines), lines->length, err);
+}
+
 static status print_result(const evaluation *v, tta_kind tta, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu image%s", evaluation_accuracy(v),
-                      v->loss, (unsigned long long)v->samples, v->samples == 1 ? "" : "s"));
+    text line = {0};
+    text_format(&line, "accuracy %.4f loss %.4f (%llu image%s", evaluation_accuracy(v), v->loss,
+                (unsigned long long)v->samples, v->samples == 1 ? "" : "s");
     if (tta != TTA_NONE)
-        TRY(output_format(out, err, ", %d views of each: %s", tta_count(tta), tta_word(tta)));
-    TRY(output_format(out, err, ")\n"));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
+        text_format(&line, ", %d views of each: %s", tta_count(tta), tta_word(tta));
+    text_append(&line, ")\n");
+    const status rc = print(&line, err);
+    text_release(&line);
     return rc;
 }
 
@@ -134,50 +135,42 @@ static status print_pictures_json(const image_answers *a, const cli_list *images
     return json_answer(root, err);
 }
 
-// Writes a line of the table; `probability` is a number, or the column's title. If `out` is NULL,
-// it only widens the columns.
-static status table_line(size_t width[2], const char *image, const char *class,
-                         const char *probability, output *out, error *err) {
+// Writes a line of the table; `probability` is a number, or the column's title. It widens the
+// columns where they are too narrow.
+static void table_line(size_t width[2], const char *image, const char *class,
+                       const char *probability, text *out) {
     const char *cells[2] = {image, class};
-    status rc = STATUS_OK;
-    for (size_t c = 0; c < 2 && rc == STATUS_OK; c++) {
+    for (size_t c = 0; c < 2; c++) {
         char *shown = memory_string(cells[c]);
         (void)printable(shown, true);
         const size_t columns = text_columns(shown);
         if (columns > width[c]) width[c] = columns;
-        if (out) rc = output_format(out, err, "%s%*s", shown, (int)(width[c] - columns + 2), "");
+        text_format(out, "%s%*s", shown, (int)(width[c] - columns + 2), "");
         free(shown);
     }
-    if (rc != STATUS_OK || !out) return rc;
-    return output_format(out, err, "%11s\n", probability);
+    text_format(out, "%11s\n", probability);
 }
 
-static status table_lines(size_t width[2], const image_answers *a, const cli_list *images, int top,
-                          output *out, error *err) {
-    status rc;
-    TRY(table_line(width, "image", "class", "probability", out, err));
+static void table_lines(size_t width[2], const image_answers *a, const cli_list *images, int top,
+                        text *out) {
+    table_line(width, "image", "class", "probability", out);
     for (size_t i = 0; i < images->count; i++)
         for (int k = 0; k < top; k++) {
             const image_class *c = &a->ranked[i * (size_t)a->classes + (size_t)k];
             char number[32];
             snprintf(number, sizeof number, "%.4f", c->probability);
-            TRY(table_line(width, images->items[i], a->names->items[c->label]->text, number, out,
-                           err));
+            table_line(width, images->items[i], a->names->items[c->label]->text, number, out);
         }
-out:
-    return rc;
 }
 
 static status print_pictures(const image_answers *a, const cli_list *images, int top, error *err) {
     size_t width[2] = {0};
-    output *out = NULL;
-    status rc;
-    TRY(table_lines(width, a, images, top, NULL, err));
-    TRY(output_open("-", &out, err));
-    TRY(table_lines(width, a, images, top, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
+    text narrow = {0}, table = {0};
+    table_lines(width, a, images, top, &narrow);
+    table_lines(width, a, images, top, &table);
+    const status rc = print(&table, err);
+    text_release(&narrow);
+    text_release(&table);
     return rc;
 }
 

@@ -24,7 +24,7 @@ static const char *const descriptions[] = {
 };
 
 status tensor_write_npy(const tensor *t, output *out, error *err) {
-    char text[512];
+    char text[512], header[512 + HEADER_ALIGNMENT];
     status rc = STATUS_OK;
     if (!*descriptions[t->type])
         return error_set(err, STATUS_USAGE, "cannot export: '%s': npy has no %s; use csv", t->name,
@@ -42,7 +42,8 @@ status tensor_write_npy(const tensor *t, output *out, error *err) {
     TRY(output_write(out, NPY_MAGIC, MAGIC_BYTES, err));
     TRY(output_write(out, "\1\0", 2, err));
     TRY(output_write(out, &length, sizeof length, err));
-    TRY(output_format(out, err, "%s%*s\n", text, padding, ""));
+    (void)snprintf(header, sizeof header, "%s%*s\n", text, padding, "");
+    TRY(output_write(out, header, length, err));
     TRY(output_write(out, t->data, t->bytes, err));
 out:
     return rc;

@@ -208,15 +208,8 @@ static bool means_series(const arguments *a) {
 
 static status write_onnx(const arguments *a, const trained_model *m, const char *path, error *err) {
     const named_file in = {"MODEL", path}, to = {"--out", a->out};
-    output *out = NULL;
-    status rc;
-    TRY(named_files_check(&in, 1, &to, 1, err));
-    TRY(output_open(a->out ? a->out : "-", &out, err));
-    TRY(onnx_write(m, path, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
+    const status rc = named_files_check(&in, 1, &to, 1, err);
+    return rc == STATUS_OK ? onnx_write(m, path, a->out ? a->out : "-", err) : rc;
 }
 
 static status export_model(const arguments *a, error *err) {

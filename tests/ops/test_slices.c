@@ -223,8 +223,8 @@ static void test_changing_crews(void **state) {
 
 // ---- What is cut ----
 
-// Adds the operations of a network that the plan cuts.
-static void find_cuts(const network *n, bool cut[OPERATION_KINDS]) {
+// Adds the operations of a network that the plan cuts. Returns how it cuts the first, the load.
+static operation_cut find_cuts(const network *n, bool cut[OPERATION_KINDS]) {
     step_input s = {.bytes = NULL};
     const engine_options o = options_of(GROUP, NULL, 1);
     unit_list units;
@@ -236,16 +236,19 @@ static void find_cuts(const network *n, bool cut[OPERATION_KINDS]) {
     step_plan_training(&plan, &s.m.program, &units, &o, 0);
     for (int k = 0; k < plan.operation_count; k++)
         cut[plan.operations[k].kind] |= plan.operations[k].cut != CUT_NOT;
+    const operation_cut load = plan.operations[0].cut;
     step_plan_release(&plan);
     units_release(&units);
     release(&s);
+    return load;
 }
 
 // Every operation that can be cut is, in one of the networks, and every kind of layer.
 static void test_every_operation(void **state) {
     (void)state;
     bool cut[OPERATION_KINDS] = {false};
-    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) find_cuts(&networks[i], cut);
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        assert_int_equal(find_cuts(&networks[i], cut), i == 0 ? CUT_AREAS : CUT_EACH);
     for (int k = 0; k < OPERATION_KINDS; k++)
         if (operation_kind_traits[k].cut != CUT_NOT && !cut[k])
             fail_msg("no network cuts '%s'", operation_kind_traits[k].name);

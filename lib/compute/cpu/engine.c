@@ -47,11 +47,14 @@ static status take_plans(engine *e, size_t *taken, error *err) {
 
 static status take_members(engine *e, size_t *taken, error *err) {
     const engine_options *o = &e->execution.options;
+    const bool shares = o->threads > e->ownership.capacity && !engine_runs_in_parts(o);
+    const bool own_images = shares && e->training.steps.operations[0].cut == CUT_EACH;
     TAKE(e->members, (size_t)o->threads);
     e->members[0].track = o->track;
     for (int t = 0; t < o->threads; t++) {
         team_member *m = &e->members[t];
         TAKE(m->scratch, e->execution.placement.scratch_floats);
+        if (own_images) TAKE(m->images, e->execution.placement.image_floats);
         TAKE(m->added, e->training.added_floats);
         TAKE(m->values, e->training.values_floats); // inference takes one group at a time
         if (t > 0) trace_track_new(o->trace, &m->track, "%s %d", o->track_name, t);

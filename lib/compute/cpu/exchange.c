@@ -23,7 +23,7 @@ static void copy_rows(const float *from, size_t from_lanes, float *to, size_t to
 
 // A place may have a border; a block has none. Returns where a row of the place begins.
 static float *row_of(const group_work *g, place p, int c, int y) {
-    return g->memory + p.offset + (size_t)c * p.plane + (size_t)y * p.row;
+    return group_memory(g, p) + p.offset + (size_t)c * p.plane + (size_t)y * p.row;
 }
 
 // Returns the index of a group's block among those of all groups.

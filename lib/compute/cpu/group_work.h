@@ -55,7 +55,7 @@ typedef struct group_work {
     int index;          // local number of the group
     int samples;
     const uint8_t *const *pixels;
-    float *memory;
+    float *memory, *images; // images: in the same memory, or the member's own
     float *gradients; // of its leaf, or of the sum that the leaf is added to: then `accumulate`
     bool accumulate;
     float *added, *values; // of the member's, or the first mate's, its own part
@@ -78,7 +78,7 @@ static inline bool is_winograd(const execution *e, const operation *op) {
 
 // The memory that a place is in.
 static inline float *group_memory(const group_work *g, place p) {
-    return p.in_thread ? g->values : g->memory;
+    return p.home == IN_GROUP ? g->memory : p.home == IN_VALUES ? g->values : g->images;
 }
 
 static inline uint8_t *group_choices(const group_work *g, const unit *u) {
@@ -90,8 +90,9 @@ static inline uint8_t *group_choices(const group_work *g, const unit *u) {
 static inline view group_view(const group_work *g, place p, shape s) {
     const size_t row = (size_t)s.width * (size_t)g->e->kernels->lanes;
     if (p.size.channels == s.channels && p.size.height == s.height && p.size.width == s.width)
-        return place_view(p, g->memory);
-    return (view){g->memory + p.offset, s.channels, s.height, s.width, row, (size_t)s.height * row};
+        return place_view(p, group_memory(g, p));
+    return (view){group_memory(g, p) + p.offset, s.channels, s.height, s.width, row,
+                  (size_t)s.height * row};
 }
 
 #endif

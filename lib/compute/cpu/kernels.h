@@ -102,7 +102,6 @@ typedef struct linear_weight_task {
     const float *x, *dz;
     float *dw, *db; // db NULL: none
     float *scratch; // inputs rounded up to 16, times 16: x transposed
-    int first, end; // the outputs in db
     bool accumulate;
 } linear_weight_task;
 

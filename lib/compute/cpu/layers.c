@@ -9,10 +9,18 @@
 // What the kernels take at once: outputs; inputs, also of weights.
 enum { OUTPUTS = 4, INPUTS = 16 };
 
-// The slice's part of n outputs or inputs, in multiples.
-static slice_range part_of_slice(const group_work *g, int multiple, int n) {
-    const slice_range r = slice_of(g->slice, (n + multiple - 1) / multiple);
+static int multiples_in(int n, int multiple) {
+    return (n + multiple - 1) / multiple;
+}
+
+// A range of multiples, as one of n outputs or inputs.
+static slice_range in_multiples(slice_range r, int multiple, int n) {
     return (slice_range){r.first * multiple, r.end * multiple < n ? r.end * multiple : n};
+}
+
+// The slice's part of n outputs or inputs.
+static slice_range part_of_slice(const group_work *g, int multiple, int n) {
+    return in_multiples(slice_of(g->slice, multiples_in(n, multiple)), multiple, n);
 }
 
 static size_t lanes_of(const group_work *g) {
@@ -47,19 +55,21 @@ static void linear_input(const group_work *g, const unit *u, float *dx) {
 
 static void linear_weights(const group_work *g, const unit *u, float *dw, float *db) {
     const layer *l = u->layers->anchor;
-    const slice_range own = part_of_slice(g, INPUTS, (int)shape_size(l->in));
-    const slice_range biases = slice_of(g->slice, (int)shape_size(l->out));
-    const size_t first = (size_t)own.first;
-    const linear_weight_task t = {.inputs = own.end - own.first,
-                                  .outputs = (int)shape_size(l->out),
+    const int all_inputs = (int)shape_size(l->in), all_outputs = (int)shape_size(l->out);
+    const slice_area own = slice_area_of(g->slice, multiples_in(all_outputs, OUTPUTS),
+                                         multiples_in(all_inputs, INPUTS));
+    if (slice_is_empty(own)) return;
+    const slice_range outputs = in_multiples(own.rows, OUTPUTS, all_outputs);
+    const slice_range inputs = in_multiples(own.columns, INPUTS, all_inputs);
+    const size_t in = (size_t)inputs.first, out = (size_t)outputs.first;
+    const linear_weight_task t = {.inputs = inputs.end - inputs.first,
+                                  .outputs = outputs.end - outputs.first,
                                   .row = shape_size(l->in),
-                                  .x = group_memory(g, u->x) + u->x.offset + first * lanes_of(g),
-                                  .dz = g->memory + u->z.offset,
-                                  .dw = dw + first,
-                                  .db = db,
+                                  .x = group_memory(g, u->x) + u->x.offset + in * lanes_of(g),
+                                  .dz = g->memory + u->z.offset + out * lanes_of(g),
+                                  .dw = dw + out * shape_size(l->in) + in,
+                                  .db = db && in == 0 ? db + out : NULL,
                                   .scratch = g->member->scratch,
-                                  .first = biases.first,
-                                  .end = biases.end,
                                   .accumulate = g->accumulate};
     g->e->kernels->linear_weight(&t);
 }

@@ -104,7 +104,7 @@ static void run_anchor_weights(const group_work *g, const unit *u) {
 
 static epilogue_task epilogue(const group_work *g, const unit *u) {
     const execution *e = g->e;
-    epilogue_task t = {.z = place_view(u->z, g->memory),
+    epilogue_task t = {.z = place_view(u->z, group_memory(g, u->z)),
                        .y = place_view(u->y, group_memory(g, u->y)),
                        .argmax = group_choices(g, u),
                        .activation = unit_epilogue_activation(u->layers),
@@ -224,7 +224,7 @@ static void run_moments(const group_work *g, const unit *u) {
     const slice_area own = channels_of_slice(g, u->z.size);
     const size_t at = (size_t)g->index * e->placement.list.norm_channels + u->layers->norm_channel +
                       (size_t)own.columns.first;
-    const view z = view_part(place_view(u->z, g->memory), own);
+    const view z = view_part(place_view(u->z, group_memory(g, u->z)), own);
     e->kernels->moments(&z, g->samples, e->norm.group_mean + at, e->norm.group_m2 + at);
 }
 
@@ -281,7 +281,7 @@ static void run_load(const group_work *g) {
                          .samples = g->samples,
                          .scale = e->load_scale + own.columns.first,
                          .shift = e->load_shift + own.columns.first,
-                         .x = view_part(place_view(e->placement.input, g->memory), own)};
+                         .x = view_part(place_view(e->placement.input, g->images), own)};
     e->kernels->load(&t);
     if (g->next && g->slice.number == 0) fetch_images(e, g->next);
 }
@@ -377,11 +377,12 @@ void operations_run(group_work *chunk, int count, const cpu_plan *p, int first, 
     bool was_cut = false;
     for (int i = first; i < end; i++) {
         const operation *op = &p->steps.operations[i];
-        const bool cut = op->cut != CUT_NOT && chunk->crew.size > 1;
+        const bool each = op->cut == CUT_EACH && chunk->images != chunk->memory;
+        const bool cut = op->cut != CUT_NOT && op->cut != CUT_EACH && chunk->crew.size > 1;
         if (i > first && (cut || was_cut)) team_meet(chunk->team, chunk->crew);
         was_cut = cut;
         for (int k = 0; k < count; k++) chunk[k].slice = cut ? group_slice(&chunk[k]) : SLICE_WHOLE;
-        if (!cut && chunk->member != chunk->mates)
+        if (!cut && !each && chunk->member != chunk->mates)
             continue;
         else if (is_winograd(chunk->e, op))
             run_winograd(chunk, count, op, p->filters + p->filters_at[i]);

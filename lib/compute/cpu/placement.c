@@ -122,7 +122,7 @@ static int border_of_gradient(const unit *u) {
 
 static place y_of(const placement *p, unit_source s) {
     return s.unit == UNIT_INPUT  ? p->input
-           : s.unit == UNIT_NONE ? (place){.in_thread = false}
+           : s.unit == UNIT_NONE ? (place){.offset = 0}
                                  : p->units[s.unit].y;
 }
 
@@ -134,7 +134,7 @@ static bool needs_choices(const unit_layers *u) {
 // A place without borders at `offset`.
 static place place_at(const placement *p, shape size, size_t offset) {
     const size_t row = (size_t)size.width * (size_t)p->lanes;
-    return (place){size, offset, row, (size_t)size.height * row, false};
+    return (place){size, offset, row, (size_t)size.height * row, IN_GROUP};
 }
 
 // The place of a part of a value, of this shape: with the border of the whole.
@@ -143,6 +143,7 @@ static place part_of(const placement *p, place whole, value_range at, shape size
     const size_t offset = whole.offset + at.feature / positions * whole.plane +
                           at.feature % positions * (size_t)p->lanes;
     place part = place_at(p, size, offset);
+    part.home = whole.home;
     if (size.height != whole.size.height || size.width != whole.size.width) return part;
     part.row = whole.row;
     part.plane = whole.plane;
@@ -173,7 +174,7 @@ static void place_values(const placement *p, int index, const lifetimes *t, aren
         take_place(p, a, &u->z, l->z, lifetime_of(t, index, VALUE_Z));
     if (l->options.again) {
         u->y = place_at(p, l->y, 0);
-        u->y.in_thread = true;
+        u->y.home = IN_VALUES;
     } else if (!l->last && l->within.unit == UNIT_NONE && p->borders[index + 1] == 0) {
         take_place(p, a, &u->y, l->y, lifetime_of(t, index, VALUE_Y));
     }
@@ -202,7 +203,7 @@ static void place_sources(placement *p, int index) {
 
 static place dy_of(const placement *p, unit_source s) {
     return s.unit == UNIT_INPUT  ? p->input_gradient
-           : s.unit == UNIT_NONE ? (place){.in_thread = false}
+           : s.unit == UNIT_NONE ? (place){.offset = 0}
                                  : p->units[s.unit].dy;
 }
 
@@ -296,6 +297,8 @@ status placement_init(placement *p, const program *prog, const kernels *k, const
     for (int i = 0; i < p->list.count; i++) p->units[i].layers = &p->list.units[i];
     p->borders = borders_of_places(&p->list);
     p->input = put(p, prog->input, p->borders[0]);
+    p->input.home = IN_IMAGES;
+    p->image_floats = p->floats + SLACK;
     if (o->receives) p->input_gradient = put(p, prog->input, 0);
     for (int i = 0; i < p->list.count; i++) {
         place_bordered(p, i);

@@ -19,12 +19,18 @@
 #include "compute/cpu/kernels.h"
 #include "compute/plan/units.h"
 
-// The place of an activation in the memory of a group or thread: offset in floats of element
-// (0, 0, 0), and the strides.
+// Memory that a place is in.
+typedef enum place_home {
+    IN_GROUP,
+    IN_VALUES, // a thread's: values that are computed again
+    IN_IMAGES, // the group's, or a thread's if each thread of a crew loads the images for itself
+} place_home;
+
+// The place of an activation: offset in floats of element (0, 0, 0), and the strides.
 typedef struct place {
     shape size;
     size_t offset, row, plane;
-    bool in_thread;
+    place_home home;
 } place;
 
 typedef struct unit {
@@ -45,6 +51,7 @@ typedef struct placement {
     int lanes;    // samples side by side in memory, as in the kernels
     place input, input_gradient; // the gradient only if it is needed
     size_t floats, bytes;        // memory of a group: floats, then bytes for choices
+    size_t image_floats;         // those of the input, which come first
     // A group is finished before the next one begins: all groups of a thread share one memory.
     bool shares_slots;
     size_t packed_floats;
@@ -66,7 +73,7 @@ void placement_release(placement *p);
 size_t placement_values(const placement *p, const unit *u);
 size_t placement_added(const placement *p, const unit *u);
 
-// Returns the view of a place in the memory of a group that begins at `base`.
+// Returns the view of a place in the memory that begins at `base`.
 static inline view place_view(place p, float *base) {
     return (view){base + p.offset, p.size.channels, p.size.height, p.size.width, p.row, p.plane};
 }

@@ -27,11 +27,20 @@ static void merge_top(const engine *e, float *const *stack, const superstep *s, 
     }
 }
 
+// A member has images of its own for one group. A crew that has several loads them once.
+static float *images_of(const engine *e, int member, float *memory) {
+    const crew c = e->ownership.crews[member];
+    const leaf_range own = e->ownership.leaves[c.first];
+    const bool has_own = e->members[member].images && c.size > 1 && own.end - own.first == 1;
+    return has_own ? e->members[member].images : memory;
+}
+
 static group_work work_of(const engine *e, int member, int leaf) {
     const execution *x = &e->execution;
     const int index = leaf - e->ownership.first_leaf;
     const group *g = &e->ownership.groups[index];
     const crew c = e->ownership.crews[member];
+    float *memory = slot(e, (size_t)(x->placement.shares_slots ? c.first : index));
     return (group_work){.e = x,
                         .member = &e->members[member],
                         .mates = &e->members[c.first],
@@ -43,7 +52,8 @@ static group_work work_of(const engine *e, int member, int leaf) {
                         .index = index,
                         .samples = g->samples,
                         .pixels = x->batch->pixels + g->first,
-                        .memory = slot(e, (size_t)(x->placement.shares_slots ? c.first : index))};
+                        .memory = memory,
+                        .images = images_of(e, member, memory)};
 }
 
 // A chunk ends with a leaf after which sums are added up: the next leaf may reuse their vectors.
@@ -216,6 +226,7 @@ static void infer_body(void *argument, int member) {
     const size_t threads = (size_t)team_size(e->team), lanes = (size_t)x->kernels->lanes;
     for (size_t first = (size_t)member * lanes; first < r->samples; first += threads * lanes) {
         const size_t left = r->samples - first;
+        float *memory = slot(e, (size_t)member);
         group_work work = {.e = x,
                            .member = m,
                            .mates = m,
@@ -224,7 +235,8 @@ static void infer_body(void *argument, int member) {
                            .slice = SLICE_WHOLE,
                            .samples = (int)(left < lanes ? left : lanes),
                            .pixels = r->pixels + first,
-                           .memory = slot(e, (size_t)member),
+                           .memory = memory,
+                           .images = memory,
                            .values = m->values};
         operations_run(&work, 1, &e->inference, s->first, s->end);
         store_logits(&work, &x->placement.units[x->placement.list.count - 1],

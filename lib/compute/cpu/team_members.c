@@ -40,6 +40,7 @@ phase_times members_times(team_member *members, int threads) {
 void members_free(team_member *members, int threads) {
     for (int i = 0; members && i < threads; i++) {
         free(members[i].scratch);
+        free(members[i].images);
         free(members[i].values);
         free(members[i].added);
     }

@@ -8,6 +8,7 @@
 
 typedef struct team_member {
     float *scratch;            // of kernels
+    float *images;             // of a group that it shares with others; NULL: they share them, too
     float *values;             // y that are computed again: of each group of a chunk
     float *added;              // likewise: gradients before they are added to others
     uint64_t ns[PHASES], last; // time spent; start of the current phase

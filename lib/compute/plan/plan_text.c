@@ -164,6 +164,9 @@ static row titles(void) {
     return r;
 }
 
+static const char *const cuts[] = {
+    [CUT_NOT] = "", [CUT_AREAS] = "areas", [CUT_CHANNELS] = "channels", [CUT_EACH] = "each"};
+
 static row row_of(const step_plan *plan, int superstep_number, const operation *op) {
     row r = {0};
     const unit_layers *u = op->unit == NO_UNIT ? NULL : &plan->units->units[op->unit];
@@ -175,7 +178,7 @@ static row row_of(const step_plan *plan, int superstep_number, const operation *
     if (u) put_layers(plan, u, op->kind, &r.words[LAYERS]);
     if (u) put_shapes(u, op->kind, &r.words[SHAPES]);
     if (op->kind == OP_LOAD) put_shape(plan->program->input, &r.words[SHAPES]);
-    if (op->cut != CUT_NOT) text_append(&r.words[CUT], op->cut == CUT_AREAS ? "areas" : "channels");
+    text_append(&r.words[CUT], cuts[op->cut]);
     put_ranges(plan, op, &r.words[GRADIENTS]);
     return r;
 }

@@ -9,9 +9,11 @@
 // filters of a weight gradient, but never into rows: parts of long sums stay together.
 //
 // The plan says how each operation is cut. Some are not: a single thread is done with them before
-// the others could begin. The executor decides how many slices there are (cpu/ownership.h), which
-// is the number of threads that share the group: each takes one, of every operation. They meet
-// before and after an operation that is cut, since it may read what all of them have written.
+// the others could begin. Small images are loaded by each thread, for itself: what one thread
+// writes and all read costs more than to write it everywhere. The executor decides how many slices
+// there are (cpu/ownership.h), which is the number of threads that share the group: each takes one,
+// of every operation. They meet before and after an operation that is cut, since it may read what
+// all of them have written.
 #ifndef LOCKSTEP_COMPUTE_PLAN_SLICES_H
 #define LOCKSTEP_COMPUTE_PLAN_SLICES_H
 
@@ -22,6 +24,7 @@ typedef enum operation_cut {
     CUT_NOT,
     CUT_AREAS,    // rows and channels of what it writes
     CUT_CHANNELS, // of its sums over positions
+    CUT_EACH,     // not: each thread does all of it, for itself
 } operation_cut;
 
 // Slice `number` of `count`.

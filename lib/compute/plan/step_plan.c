@@ -78,10 +78,19 @@ static operation_cut natural_cut(const unit_layers *u, operation_kind kind) {
     return operation_kind_traits[kind].cut;
 }
 
+// The images of a group, in bytes, that each thread loads for itself. They stay in the second-level
+// cache of its core.
+enum { OWN_IMAGES = 512 << 10 };
+
+static bool loads_own_images(const program *p) {
+    return shape_size(p->input) * GROUP * sizeof(float) <= OWN_IMAGES;
+}
+
 // Too small an operation is not cut.
 static operation_cut cut_of(const step_plan *plan, const operation *op) {
     const unit_layers *u = op->unit == NO_UNIT ? NULL : &plan->units->units[op->unit];
     const operation_cut cut = natural_cut(u, op->kind);
+    if (op->kind == OP_LOAD && loads_own_images(plan->program)) return CUT_EACH;
     return cut != CUT_NOT && work_of(plan, op) >= LEAST_WORK ? cut : CUT_NOT;
 }
 

@@ -124,7 +124,7 @@ void KERNEL(linear_weight)(const linear_weight_task *t) {
     for (; j + WEIGHT_ROWS <= t->outputs; j += WEIGHT_ROWS) weight_rows(t, row, j, WEIGHT_ROWS);
     for (; j < t->outputs; j++) weight_rows(t, row, j, 1);
     if (!t->db) return;
-    for (j = t->first; j < t->end; j++) {
+    for (j = 0; j < t->outputs; j++) {
         // Lanes past the last sample may be -0, as 0 times a negative value is. A zero sum is 0.
         float sum = 0.0f + sum_by_halves(t->dz + (size_t)j * LANES);
         t->db[j] = t->accumulate ? t->db[j] + sum : sum;

@@ -17,7 +17,8 @@
 // killed by a signal, has a message. If SIGINT killed the child, this process ends by SIGINT, too.
 status child_run(const strvec *command, error *err) MUST_CHECK;
 
-// Runs the command and returns its standard output in `answer`, without trailing newlines; free() it.
+// Runs the command and returns its standard output in `answer`, without trailing newlines; free()
+// it.
 status child_output(const strvec *command, char **answer, error *err) MUST_CHECK;
 
 // The same, but captures standard error: *said is its first line, even after a failure; free()

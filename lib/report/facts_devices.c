@@ -125,12 +125,11 @@ static yaml_node *execution_node(const results *r, const run *one) {
 
 // ---- GPUs ----
 
-static status put_gpus(yaml_node *node, const run *one, error *err) {
+static void put_gpus(yaml_node *node, const run *one) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
-    size_t count = 0;
-    const status rc = metric_members(metrics_find("gpu.0.utilization_mean"), one, &count, err);
+    const size_t count = metric_members(metrics_find("gpu.0.utilization_mean"), one);
     yaml_put(node, "gpus", list);
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const yaml_node *item = yaml_get(one->train, "run.gpus")->items[i];
         yaml_node *gpu = yaml_new(YAML_MAPPING);
         char *metric = memory_format("gpu.%zu", i);
@@ -140,12 +139,11 @@ static status put_gpus(yaml_node *node, const run *one, error *err) {
         yaml_append(list, gpu);
         free(metric);
     }
-    return rc;
 }
 
-status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) {
+void facts_put_devices(yaml_node *node, const results *r, const run *one) {
     yaml_put(node, "execution", execution_node(r, one));
-    return put_gpus(node, one, err);
+    put_gpus(node, one);
 }
 
 // ---- The chart ----

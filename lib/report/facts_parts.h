@@ -17,7 +17,7 @@ yaml_node *facts_target(const run *const *runs, size_t count);
 const char *facts_wait(const results *r);
 
 // Adds `execution` and `gpus` to the node of a run.
-status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) MUST_CHECK;
+void facts_put_devices(yaml_node *node, const results *r, const run *one);
 // Why the times of a run are simulated: more ranks than devices.
 yaml_node *facts_crowd(const run *one);
 // The time of a step by device.

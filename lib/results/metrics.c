@@ -323,12 +323,9 @@ bool metric_has_mean(const metric_row *m) {
 
 // ---- Members ----
 
-// Counts the items of a list in the manifest.
-static status count_items(const run *r, const char *path, size_t *count, error *err) {
+static size_t count_items(const run *r, const char *path) {
     const yaml_node *list = yaml_get(r->train, path);
-    if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
-    *count = list ? list->count : 0;
-    return STATUS_OK;
+    return list && list->kind == YAML_SEQUENCE ? list->count : 0;
 }
 
 // Counts the GPUs, if the driver reported on any.
@@ -340,35 +337,26 @@ static size_t count_gpus(const run *r) {
     return 0;
 }
 
-status metric_members(const metric_row *m, const run *r, size_t *count, error *err) {
-    *count = 0;
-    if (m->over == OVER_CLASSES)
-        *count = r->class_count;
-    else if (m->over == OVER_CONFUSION)
-        *count = r->confusion && r->class_count <= METRIC_CONFUSION
-                     ? r->class_count * r->class_count
-                     : 0;
-    else if (!r->train)
-        *count = m->over == OVER_NOTHING && metric_is_tested(m, r);
-    else if (m->over == OVER_PHASES)
-        *count = RUN_PHASES;
-    else if (m->over == OVER_EPOCHS)
-        *count = r->epoch_count;
-    else if (m->over == OVER_EXECUTIONS)
-        *count = run_execution_count(r) > 1 || r->timing ? run_execution_count(r) : 0;
-    else if (m->over == OVER_TURNS)
-        *count = r->timing ? r->timing->fit.executions : 0;
-    else if (m->over == OVER_ACTIVITIES)
-        *count = EXECUTION_ACTIVITIES;
-    else if (m->over == OVER_GPUS)
-        *count = count_gpus(r);
-    else if (m->over == OVER_REPLICAS || m->over == OVER_STAGES)
-        return count_items(
-            r, m->over == OVER_STAGES ? "run.execution.stages" : "run.execution.replicas", count,
-            err);
-    else
-        *count = 1;
-    return STATUS_OK;
+size_t metric_members(const metric_row *m, const run *r) {
+    const size_t classes = r->confusion && r->class_count <= METRIC_CONFUSION ? r->class_count : 0;
+    if (m->over == OVER_CLASSES) return r->class_count;
+    if (m->over == OVER_CONFUSION) return classes * classes;
+    if (!r->train) return m->over == OVER_NOTHING && metric_is_tested(m, r);
+    switch (m->over) {
+    case OVER_PHASES: return RUN_PHASES;
+    case OVER_EPOCHS: return r->epoch_count;
+    case OVER_EXECUTIONS:
+        return run_execution_count(r) > 1 || r->timing ? run_execution_count(r) : 0;
+    case OVER_TURNS: return r->timing ? r->timing->fit.executions : 0;
+    case OVER_ACTIVITIES: return EXECUTION_ACTIVITIES;
+    case OVER_GPUS: return count_gpus(r);
+    case OVER_REPLICAS: return count_items(r, "run.execution.replicas");
+    case OVER_STAGES: return count_items(r, "run.execution.stages");
+    case OVER_NOTHING:
+    case OVER_CLASSES:
+    case OVER_CONFUSION: break;
+    }
+    return 1;
 }
 
 // A member in a name, such as "forward", "cat" or "cat.dog", or in a `key` of the manifest, where
@@ -449,30 +437,43 @@ bool metric_is_tested(const metric_row *m, const run *r) {
     return m->tested && r->evaluate;
 }
 
-status metric_value(const metric_row *m, const run *r, size_t member, double *value, error *err) {
+static status read_value(const metric_row *m, const run *r, size_t member, double *value,
+                         error *err) {
     const yaml_node *root = metric_is_tested(m, r) ? r->evaluate : r->train;
-    char *key = NULL;
+    char *key = key_of(m, r, member);
     int64_t count;
-    size_t members = 1;
-    status rc = STATUS_OK;
-    *value = NAN;
-    // The caller gives an execution's number among several: `r` is only one of them.
-    if (m->over != OVER_EXECUTIONS) TRY(metric_members(m, r, &members, err));
-    if (m->over != OVER_EXECUTIONS && member >= members) goto out;
-    if (m->value) {
-        *value = m->value(r, member);
-        goto out;
-    }
-    key = key_of(m, r, member);
+    status rc;
     if (m->kind == METRIC_USE && strcmp(m->unit, "bytes") == 0) {
-        TRY(run_count(root, key, &count, err));
+        rc = run_count(root, key, &count, err);
         *value = known(count);
     } else {
-        TRY(run_number(root, key, value, err));
+        rc = run_number(root, key, value, err);
         if (m->factor != 0) *value *= m->factor;
     }
-out:
     free(key);
+    return rc;
+}
+
+double metric_value(const metric_row *m, const run *r, size_t member) {
+    double value;
+    // The caller gives an execution's number among several: `r` is only one of them.
+    if (m->over != OVER_EXECUTIONS && member >= metric_members(m, r)) return NAN;
+    if (m->value) return m->value(r, member);
+    return read_value(m, r, member, &value, NULL) == STATUS_OK ? value : NAN;
+}
+
+status metrics_check(const run *r, error *err) {
+    static const char *const lists[] = {"run.execution.replicas", "run.execution.stages"};
+    double value;
+    status rc = STATUS_OK;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const yaml_node *list = yaml_get(r->train, lists[i]);
+        if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
+    }
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        for (size_t k = 0; !table[i].value && k < metric_members(&table[i], r); k++)
+            TRY(read_value(&table[i], r, k, &value, err));
+out:
     return rc;
 }
 

@@ -225,35 +225,26 @@ static status read_plan(results *r, yaml_node *root, error *err) {
     return open_reproduction(root, r, r->reproduction, err);
 }
 
-static status figures_of_reproduction(figure_list *list, const reproduction *p, error *err) {
-    status rc = STATUS_OK;
+static void figures_of_reproduction(figure_list *list, const reproduction *p) {
     for (size_t i = 0; i < p->count; i++) {
         const reproduced *one = &p->reports[i];
         for (size_t k = 0; k < one->rows.group_count; k++)
-            TRY(figures_of_group(list, &one->rows.groups[k], err));
+            figures_of_group(list, &one->rows.groups[k]);
         for (size_t k = 0; k < one->rows.comparison_count; k++)
             figures_of_comparison(list, &one->rows.comparisons[k]);
-        for (size_t k = 0; k < one->study_count; k++)
-            TRY(figures_of_plan(list, &one->studies[k].plan, err));
+        for (size_t k = 0; k < one->study_count; k++) figures_of_plan(list, &one->studies[k].plan);
     }
-out:
-    return rc;
 }
 
-static status make_figures(results *r, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; i < r->list.count; i++)
-        TRY(figures_of_run(&r->figures, &r->list.runs[i], err));
-    for (size_t i = 0; i < r->group_count; i++)
-        TRY(figures_of_group(&r->figures, &r->groups[i], err));
+static void make_figures(results *r) {
+    for (size_t i = 0; i < r->list.count; i++) figures_of_run(&r->figures, &r->list.runs[i]);
+    for (size_t i = 0; i < r->group_count; i++) figures_of_group(&r->figures, &r->groups[i]);
     for (size_t i = 0; i < r->comparison_count; i++)
         figures_of_comparison(&r->figures, &r->comparisons[i]);
-    TRY(figures_of_plan(&r->figures, &r->plan, err));
-    if (r->reproduction) TRY(figures_of_reproduction(&r->figures, r->reproduction, err));
+    figures_of_plan(&r->figures, &r->plan);
+    if (r->reproduction) figures_of_reproduction(&r->figures, r->reproduction);
     for (size_t i = 0; i < r->prediction_count; i++)
         figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives);
-out:
-    return rc;
 }
 
 static status add_folders(results *r, error *err) {
@@ -310,6 +301,7 @@ status results_open(results *r, const results_options *o, error *err) {
     *r = (results){.options = *o};
     if (o->plan) TRY(plan_read_file(o->plan, &root, err));
     TRY(find_runs(r, root, err));
+    for (size_t i = 0; i < r->list.count; i++) TRY(metrics_check(&r->list.runs[i], err));
     TRY(make_comparisons(r, err));
     if (root) {
         yaml_node *taken = root;
@@ -317,7 +309,7 @@ status results_open(results *r, const results_options *o, error *err) {
         TRY(read_plan(r, taken, err));
     }
     TRY(make_predictions(r, err));
-    TRY(make_figures(r, err));
+    make_figures(r);
 out:
     yaml_free(root);
     if (rc != STATUS_OK) results_release(r);

@@ -314,16 +314,13 @@ status prediction_make(const seed_group *subject, const seed_group *groups, size
                        const collectives *measured, prediction *p, error *err) {
     status rc;
     double communication;
-    seed_group_statistic seconds;
     const metric_row *epoch = metrics_find("seconds_per_epoch");
     *p = (prediction){.subject = subject, .range = {NAN, NAN}};
-    TRY(seed_group_mean(subject, epoch, 0, &seconds, err));
-    p->measured = seconds.mean;
+    p->measured = seed_group_mean(subject, epoch, 0).mean;
     find_basis(p, groups, count);
     if (!p->reason.count) refuse_collectives(p, measured);
     if (p->reason.count) goto out;
-    TRY(seed_group_mean(p->basis, epoch, 0, &seconds, err));
-    p->basis_seconds = seconds.mean;
+    p->basis_seconds = seed_group_mean(p->basis, epoch, 0).mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))

@@ -30,40 +30,28 @@ static void add_difference(const verifying *v, const char *name, double value, d
 }
 
 // A confusion matrix too large for figures is still in the manifest: every count is checked.
-static status count_members(const metric_row *m, const run *r, size_t *count, error *err) {
-    if (m->over != OVER_CONFUSION) return metric_members(m, r, count, err);
-    *count = r->confusion ? r->class_count * r->class_count : 0;
-    return STATUS_OK;
+static size_t count_members(const metric_row *m, const run *r) {
+    if (m->over != OVER_CONFUSION) return metric_members(m, r);
+    return r->confusion ? r->class_count * r->class_count : 0;
 }
 
-static status value_of(const metric_row *m, const run *r, size_t member, double *value,
-                       error *err) {
-    if (!m->value) return metric_value(m, r, member, value, err);
-    *value = m->value(r, member);
-    return STATUS_OK;
-}
-
-static status verify_member(const verifying *v, const metric_row *m, size_t member) {
+static void verify_member(const verifying *v, const metric_row *m, size_t member) {
     const double recomputed = metric_recompute(m, &v->b->run, member);
-    double value;
-    status rc = value_of(m, v->r, member, &value, v->err);
-    if (rc != STATUS_OK || metric_agrees(m, value, recomputed)) return rc;
+    const double value = m->value ? m->value(v->r, member) : metric_value(m, v->r, member);
+    if (metric_agrees(m, value, recomputed)) return;
     char *name = metric_name(m, v->r, member);
     add_difference(v, name, value, recomputed);
     free(name);
-    return rc;
 }
 
 static status verify_table(const verifying *v, metric_file file) {
-    size_t count, members;
+    size_t count;
     const metric_row *table = metrics_table(&count);
-    status rc = STATUS_OK;
-    for (size_t i = 0; i < count; i++) {
-        if (table[i].file != file) continue;
-        TRY(count_members(&table[i], v->r, &members, v->err));
-        for (size_t k = 0; k < members; k++) TRY(verify_member(v, &table[i], k));
+    const status rc = metrics_check(v->r, v->err);
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+        const size_t members = table[i].file == file ? count_members(&table[i], v->r) : 0;
+        for (size_t k = 0; k < members; k++) verify_member(v, &table[i], k);
     }
-out:
     return rc;
 }
 

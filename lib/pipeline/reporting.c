@@ -116,11 +116,11 @@ status reporting_check_flags(const pipeline *p, error *err) {
     error refusal = {0};
     char *ignored = NULL, *discussion = NULL;
     status rc = STATUS_OK;
-    if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
+    if (!p->settings->report_flags.count) return rc;
     strvec_add(&command, "report");
     strvec_add(&command, "/dev/null");
     strvec_add_option(&command, "--out", "/dev/null/report");
-    TRY(strvec_split_quoted(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
+    strvec_add_all(&command, &p->settings->report_flags);
     if (tool_ask(p, &command, &ignored, &refusal) == STATUS_USAGE) {
         tool_complain(&command, &refusal);
         TRY(error_set(err, STATUS_USAGE, "%s", ""));
@@ -145,18 +145,15 @@ static void add_folders(const pipeline *p, const planned_runs *runs, strvec *com
     }
 }
 
-static status report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
-                             strvec *command, error *err) {
-    status rc;
+static void report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
+                           strvec *command) {
     strvec_add(command, "report");
     add_folders(p, runs, command);
     strvec_add_option(command, "--plan", runs->file);
     strvec_add_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)
         strvec_add_option(command, "--turns", runs->turns.items[i]);
-    TRY(strvec_split_quoted(command, p->settings->values[SETTING_REPORT_FLAGS], err));
-out:
-    return rc;
+    strvec_add_all(command, &p->settings->report_flags);
 }
 
 // Prints a line for each run, and the answer to the plan's question.
@@ -196,7 +193,7 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
-    TRY(report_command(p, runs, collectives, &command, err));
+    report_command(p, runs, collectives, &command);
     strvec_add_all(&stage_words, &command);
     strvec_add_option(&stage_words, "--out", runs->report);
     title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");

@@ -304,22 +304,10 @@ char *run_names_suffix(const settings *s) {
     return suffix_of(&parts);
 }
 
-// The language of the report; wrong flags are refused later, by `report` itself.
-static char *language_of(const settings *s) {
-    strvec flags = {0};
-    const char *value = NULL;
-    if (strvec_split_quoted(&flags, s->values[SETTING_REPORT_FLAGS], NULL) == STATUS_OK)
-        value = strvec_option_value(&flags, "--lang");
-    char *language = memory_string(value ? value : "en");
-    strvec_release(&flags);
-    return language;
-}
-
 char *run_names_report_suffix(const settings *s, bool with_language) {
-    char *language = language_of(s);
+    const char *language = settings_language(s);
     text parts = {0};
     add_assignments(&parts, s, true);
     if (with_language && strcmp(language, "en") != 0) add_part(&parts, "lang=", language);
-    free(language);
     return suffix_of(&parts);
 }

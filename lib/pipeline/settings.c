@@ -470,6 +470,7 @@ status settings_read(settings *s, pipeline_command command, const char *const *g
         TRY(collect_names(s, err));
     TRY(read_values(s, err));
     TRY(read_assignments(s, err));
+    TRY(strvec_split_quoted(&s->report_flags, s->values[SETTING_REPORT_FLAGS], err));
 out:
     if (rc != STATUS_OK) settings_release(s);
     return rc;
@@ -478,7 +479,13 @@ out:
 void settings_release(settings *s) {
     strvec_release(&s->names);
     strvec_release(&s->assignments);
+    strvec_release(&s->report_flags);
     *s = (settings){0};
+}
+
+const char *settings_language(const settings *s) {
+    const char *language = strvec_option_value(&s->report_flags, "--lang");
+    return language ? language : "en";
 }
 
 // ---- Sources of data ----

@@ -177,14 +177,12 @@ static void write_training(script *s, const planned_run *r, const planned_seed *
 }
 
 // Adds REPORT_FLAGS, with the path of the author's text in the submission.
-static status add_flags(script *s, strvec *command) {
+static void add_flags(script *s, strvec *command) {
     static const char option[] = "--discussion";
-    strvec flags = {0};
-    status rc;
-    TRY(strvec_split_quoted(&flags, s->p->settings->values[SETTING_REPORT_FLAGS], s->err));
-    for (size_t i = 0; i < flags.count; i++) {
-        const char *flag = flags.items[i];
-        const bool two = strcmp(flag, option) == 0 && flags.items[i + 1];
+    const strvec *flags = &s->p->settings->report_flags;
+    for (size_t i = 0; i < flags->count; i++) {
+        const char *flag = flags->items[i];
+        const bool two = strcmp(flag, option) == 0 && flags->items[i + 1];
         if (!two && strncmp(flag, "--discussion=", sizeof option) != 0) {
             strvec_add(command, flag);
             continue;
@@ -193,14 +191,10 @@ static status add_flags(script *s, strvec *command) {
         strvec_format(command, "%s/" PAGE_DISCUSSION, s->folder);
         i += two;
     }
-out:
-    strvec_release(&flags);
-    return rc;
 }
 
-static status write_report(script *s) {
+static void write_report(script *s) {
     strvec command = {0};
-    status rc;
     strvec_add(&command, "report");
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; k < s->runs->items[i].seed_count; k++)
@@ -211,11 +205,9 @@ static status write_report(script *s) {
     }
     strvec_add(&command, "--out");
     strvec_format(&command, "%s/report", s->p->artifacts);
-    TRY(add_flags(s, &command));
+    add_flags(s, &command);
     write_command(s, &command, "");
-out:
     strvec_release(&command);
-    return rc;
 }
 
 static void write_comparison(script *s, const strvec *models) {
@@ -232,14 +224,14 @@ static void write_comparison(script *s, const strvec *models) {
 
 static status write_all(script *s, const strvec *models) {
     const planned_runs *runs = s->runs;
-    status rc;
+    status rc = STATUS_OK;
     text_append(&s->out, HEAD);
     if (runs->items[0].own) TRY(write_check(s, &runs->items[0]));
     for (size_t i = 0; i < runs->count; i++) write_data(s, &runs->items[i]);
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < runs->items[i].seed_count; k++)
             write_training(s, &runs->items[i], &runs->items[i].seeds[k]);
-    TRY(write_report(s));
+    write_report(s);
     write_comparison(s, models);
 out:
     return rc;

@@ -52,8 +52,7 @@ static status print_value(const yaml_node *node, error *err) {
         puts(node->text);
         return STATUS_OK;
     }
-    status rc = yaml_write_text(node, &shown, NULL, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_write_text(node, &shown, NULL, err));
     fputs(shown, stdout);
     free(shown);
     return STATUS_OK;

@@ -92,15 +92,13 @@ static status put_scalar(text *b, const yaml_node *node, error *err) {
 static status put_node(text *b, const yaml_node *node, error *err);
 
 static status put_sequence(text *b, const yaml_node *node, error *err) {
-    status rc = STATUS_OK;
     text_append(b, "[");
     for (size_t i = 0; i < node->count; i++) {
         if (i) text_append(b, ",");
-        TRY(put_node(b, node->items[i], err));
+        NEED(put_node(b, node->items[i], err));
     }
     text_append(b, "]");
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 typedef struct member {

@@ -74,8 +74,7 @@ status strvec_split_quoted(strvec *v, const char *text, error *err) {
     while (text) {
         while (isspace((unsigned char)*text)) text++;
         if (!*text) break;
-        status rc = take_quoted(v, &text, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(take_quoted(v, &text, err));
     }
     return STATUS_OK;
 }

@@ -441,8 +441,7 @@ static void write_plain(text *out, const char *shown) {
 
 static status write_value(renderer *r, const expression *e, text *out) {
     value v;
-    status rc = evaluate(r, e, &v);
-    if (rc != STATUS_OK) return rc;
+    NEED(evaluate(r, e, &v));
     const char *id = v.id ? v.id : plain(v).id, *shown = text_of(r, v);
     if (!shown) return wrong(r, "cannot write a list or a mapping", e->text ? e->text : "");
     if (r->host->plain) {

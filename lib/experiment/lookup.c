@@ -124,8 +124,7 @@ static status try_catalog(catalog *known, const place *p, const char *name, char
 // Makes the place the folder of that number in catalog.h; its name is empty if there is none.
 static status go_to(place *p, int which, error *err) {
     char *folder;
-    status rc = catalog_place(which, &folder, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(catalog_place(which, &folder, err));
     free(p->folder);
     p->folder = folder ? memory_format("%s/", folder) : memory_string("");
     free(folder);

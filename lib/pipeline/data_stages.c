@@ -81,8 +81,7 @@ out:
 }
 
 status data_locate(const pipeline *p, planned_run *r, error *err) {
-    status rc = own_data_check(p->settings, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(own_data_check(p->settings, err));
     find_own(p, r, &r->data);
     r->own = r->data != NULL;
     if (!r->own) r->data = data_folder(p, r);

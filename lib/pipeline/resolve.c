@@ -93,18 +93,16 @@ static status read_entry(const pipeline *p, planned_runs *runs, planned_run *r, 
                          const plan_folders *f, error *err) {
     const yaml_node *plan = runs->plan;
     const yaml_node *file = yaml_find(entry, "experiment"), *set = yaml_find(entry, "set");
-    status rc = STATUS_OK;
     r->entry = entry;
     r->name = yaml_find(entry, "name")->text;
     r->file = (file ? file : yaml_find(plan, "experiment"))->text;
     for (size_t i = 0; i < set->count; i++) strvec_add(&r->set, set->items[i]->text);
-    TRY(experiment_read(&r->e, r->file, (const char *const *)r->set.items, r->set.count, err));
+    NEED(experiment_read(&r->e, r->file, (const char *const *)r->set.items, r->set.count, err));
     r->tool = memory_string(tools[r->e.strategy]);
     char *place = place_of(p, runs, r, f);
     yaml_put(entry, "folder", yaml_new_string(place));
     free(place);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Has the tool check its command line (DEVICE, MATH, THREADS), without the data.

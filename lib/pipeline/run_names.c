@@ -177,8 +177,7 @@ char *run_names_base(const char *path) {
 
 static status read_name(const char *file, const strvec *set, char **name, error *err) {
     experiment e = {0};
-    status rc = experiment_read(&e, file, (const char *const *)set->items, set->count, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(experiment_read(&e, file, (const char *const *)set->items, set->count, err));
     *name = memory_string(e.name);
     experiment_release(&e);
     return STATUS_OK;
@@ -207,8 +206,7 @@ status run_names_of(const pipeline *p, const strvec *files, size_t i, char **nam
                     error *err) {
     const strvec *set = &p->settings->assignments;
     *folder = NULL;
-    status rc = read_name(files->items[i], set, name, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_name(files->items[i], set, name, err));
     if (p->settings->values[SETTING_RUNS]) {
         char *own = kept_name(files, i, set, *name);
         *folder = kept_folder(files->items[i], *name);

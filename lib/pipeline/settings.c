@@ -322,25 +322,23 @@ static status read_age(settings *s, error *err) {
 
 static status read_values(settings *s, error *err) {
     int64_t executions = 0, checked;
-    status rc;
     s->resume = true;
     s->model_limit = 4;
     s->segments = 3;
-    TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
-    TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
-    TRY(check_numbers(s, err));
-    TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
-    TRY(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
-    TRY(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));
-    TRY(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
-    TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
-    TRY(read_flag(s, SETTING_QUICK, &s->quick, err));
-    TRY(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
-    TRY(read_flag(s, SETTING_YES, &s->yes, err));
-    TRY(read_age(s, err));
+    NEED(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
+    NEED(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
+    NEED(check_numbers(s, err));
+    NEED(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
+    NEED(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
+    NEED(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));
+    NEED(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
+    NEED(read_flag(s, SETTING_RESUME, &s->resume, err));
+    NEED(read_flag(s, SETTING_QUICK, &s->quick, err));
+    NEED(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
+    NEED(read_flag(s, SETTING_YES, &s->yes, err));
+    NEED(read_age(s, err));
     s->executions = (int)executions;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Refuses "epochs=1 seed=3": a blank does not separate assignments. Only a title may contain such a
@@ -358,16 +356,14 @@ static status check_separators(const char *assignment, error *err) {
 }
 
 static status read_assignments(settings *s, error *err) {
-    status rc = STATUS_OK;
     strvec_split(&s->assignments, s->values[SETTING_SET], ";");
     for (size_t i = 0; i < s->assignments.count; i++)
-        TRY(check_separators(s->assignments.items[i], err));
+        NEED(check_separators(s->assignments.items[i], err));
     if (s->values[SETTING_EPOCHS])
         strvec_format(&s->assignments, "epochs=%s", s->values[SETTING_EPOCHS]);
     if (s->values[SETTING_SEED] && settings_takes(s->command, SETTING_SET))
         strvec_format(&s->assignments, "seed=%s", s->values[SETTING_SEED]);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Names of experiments ----
@@ -401,10 +397,7 @@ static status check_one_name(const char *name, error *err) {
 
 // Checks the number of names that each command takes.
 static status check_names(const settings *s, error *err) {
-    for (size_t i = 0; i < s->names.count; i++) {
-        status rc = check_one_name(s->names.items[i], err);
-        if (rc != STATUS_OK) return rc;
-    }
+    for (size_t i = 0; i < s->names.count; i++) NEED(check_one_name(s->names.items[i], err));
     switch (s->command) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
     case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);

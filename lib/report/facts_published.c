@@ -104,19 +104,17 @@ static status put_published_load(yaml_node *node, const published_step *s, error
     const yaml_node *load = yaml_find(s->before.entry, "load_seconds");
     const yaml_node *update = yaml_find(s->before.entry, "update_seconds");
     double loading, updating;
-    status rc = STATUS_OK;
     yaml_put(node, "published", json_new_text(NULL));
     if (!load || !update || load->kind != YAML_SCALAR || update->kind != YAML_SCALAR)
         return STATUS_OK;
-    TRY(yaml_number(load, "load_seconds", &loading, err));
-    TRY(yaml_number(update, "update_seconds", &updating, err));
+    NEED(yaml_number(load, "load_seconds", &loading, err));
+    NEED(yaml_number(update, "update_seconds", &updating, err));
     yaml_node *published = yaml_new(YAML_MAPPING);
     yaml_put(published, "load", json_new_text(load->text));
     yaml_put(published, "update", json_new_text(update->text));
     yaml_put(published, "share", json_new_number(loading / (loading + updating)));
     yaml_put(node, "published", published);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // The most that more loader workers can bring here, from the time that a step waits for its data

@@ -154,8 +154,7 @@ status published_append(text *out, const seed_group *g, published_key key, error
         const yaml_node *node = yaml_find(entry, kinds[key].key);
         if (!node) continue;
         if (out->length) text_append(out, "; ");
-        status rc = published_append_value(out, node, key, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(published_append_value(out, node, key, err));
     }
     return STATUS_OK;
 }

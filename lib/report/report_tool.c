@@ -151,21 +151,19 @@ static status check_options(const options *o, error *err) {
 static status recall(const cli_list *operands, const options *o, results_options *ro, recalled *of,
                      error *err) {
     const bool asks = o->why && !o->out && !o->plan && !o->baseline && !o->check && !o->turns.count;
-    status rc = STATUS_OK;
-    if (operands->count > 1 || (operands->count && !asks)) return rc;
-    if (asks) TRY(recall_report(operands->count ? operands->items[0] : ".", of, err));
+    if (operands->count > 1 || (operands->count && !asks)) return STATUS_OK;
+    if (asks) NEED(recall_report(operands->count ? operands->items[0] : ".", of, err));
     if (!of->found && !operands->count)
         return error_set(err, STATUS_USAGE,
                          "missing arguments: expected the folders of runs%s (see 'report --help')",
                          asks ? ", or of a report: report artifacts/EXP/report --why FIGURE" : "");
-    if (!of->found) return rc;
+    if (!of->found) return STATUS_OK;
     if (chdir(of->base) != 0)
         return error_system(err, STATUS_INPUT, errno, "cannot enter '%s'", of->base);
     const logger *log = ro->log;
     *ro = of->options;
     ro->log = log;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status run_tool(void *options_of_main, const cli_call *call, error *err) {

@@ -465,16 +465,14 @@ double metric_value(const metric_row *m, const run *r, size_t member) {
 status metrics_check(const run *r, error *err) {
     static const char *const lists[] = {"run.execution.replicas", "run.execution.stages"};
     double value;
-    status rc = STATUS_OK;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         const yaml_node *list = yaml_get(r->train, lists[i]);
         if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
     }
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         for (size_t k = 0; !table[i].value && k < metric_members(&table[i], r); k++)
-            TRY(read_value(&table[i], r, k, &value, err));
-out:
-    return rc;
+            NEED(read_value(&table[i], r, k, &value, err));
+    return STATUS_OK;
 }
 
 double metric_recompute(const metric_row *m, const run *rebuilt, size_t member) {

@@ -91,16 +91,14 @@ status origin_repeated_images(const run *r, int64_t *count, int64_t *samples, er
     const yaml_node *stage = r->evaluate ? r->evaluate : r->train;
     const yaml_node *inputs = stage ? yaml_find(stage, "inputs") : NULL;
     const char *test = origin_test_data(r), *train = origin_train_data(r);
-    status rc = STATUS_OK;
     *count = 0;
     for (size_t i = 0; inputs && i < inputs->count; i++) {
         const yaml_node *repeats = yaml_find(inputs->items[i], "repeats");
         if (!repeats || strcmp(source_of(inputs->items[i]), test) != 0 ||
             strcmp(run_text(repeats, "train"), train) != 0)
             continue;
-        TRY(run_count(repeats, "images", count, err));
-        TRY(run_count(repeats, "samples", samples, err));
+        NEED(run_count(repeats, "images", count, err));
+        NEED(run_count(repeats, "samples", samples, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }

@@ -14,8 +14,7 @@ static status read_role(const yaml_node *entry, planned_role *role, error *err) 
     const yaml_node *node = yaml_find(entry, "role");
     const char *word;
     if (!node) return yaml_error(entry, err, "'role' is missing");
-    status rc = yaml_string(node, "role", &word, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, "role", &word, err));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(word, words[i]) != 0) continue;
         *role = (planned_role)i;
@@ -26,14 +25,11 @@ static status read_role(const yaml_node *entry, planned_role *role, error *err) 
 }
 
 static status read_entry(const yaml_node *entry, planned *one, error *err) {
-    status rc = STATUS_OK;
     one->entry = entry;
     if (entry->kind != YAML_MAPPING || !yaml_find(entry, "name"))
         return yaml_error(entry, err, "expected a run with its name");
-    TRY(yaml_string(yaml_find(entry, "name"), "name", &one->name, err));
-    TRY(read_role(entry, &one->role, err));
-out:
-    return rc;
+    NEED(yaml_string(yaml_find(entry, "name"), "name", &one->name, err));
+    return read_role(entry, &one->role, err);
 }
 
 // A ladder begins with its start and has only one; a study has only variants.
@@ -49,21 +45,19 @@ static status check_order(const plan *p, error *err) {
 
 // With a study: only the runs that are its variants.
 static status read_entries(plan *p, const yaml_node *runs, const char *study, error *err) {
-    status rc = STATUS_OK;
     if (!runs || runs->kind != YAML_SEQUENCE || runs->count < 2)
         return yaml_error(runs ? runs : p->head, err, "'runs': expected a list of two or more");
     p->items = memory_new(runs->count, sizeof *p->items);
     for (size_t i = 0; i < runs->count; i++) {
         if (study && strcmp(run_text(runs->items[i], "study"), study) != 0) continue;
-        TRY(read_entry(runs->items[i], &p->items[p->count], err));
+        NEED(read_entry(runs->items[i], &p->items[p->count], err));
         p->count++;
     }
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].role != PLANNED_CONTROL) p->last = &p->items[i];
-    TRY(check_order(p, err));
-    if (p->ladder) TRY(published_walks_make(runs, &p->published, err));
-out:
-    return rc;
+    NEED(check_order(p, err));
+    if (p->ladder) NEED(published_walks_make(runs, &p->published, err));
+    return STATUS_OK;
 }
 
 static status read_head(const yaml_node *head, plan *p, error *err) {

@@ -156,8 +156,7 @@ static status count_bytes(const run *r, double *bytes, double *messages, error *
     *messages = is(r, "dp") ? (double)(DP_MESSAGES * (r->world_size - 1)) : 1;
     if (!description || r->virtual_shards < r->world_size || r->virtual_shards > SHARDS_MAX)
         return STATUS_OK;
-    status rc = count_vectors(r, &vectors, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(count_vectors(r, &vectors, err));
     if (model_from_yaml(&m, description, NULL) == STATUS_OK) {
         const double gradients = (double)(gradient_floats(&m.program) * sizeof(float));
         *bytes = is(r, "dp") ? dp_bytes(r, &m.program, &vectors) : gradients * vectors.most;
@@ -216,8 +215,7 @@ static void refuse_collectives(prediction *p, const collectives *measured) {
 static status count_communication(prediction *p, double *seconds, error *err) {
     const run *basis = p->basis->runs[0];
     double messages;
-    status rc = count_bytes(p->subject->runs[0], &p->bytes, &messages, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(count_bytes(p->subject->runs[0], &p->bytes, &messages, err));
     *seconds =
         basis->steps_per_epoch * (messages * p->cost->cost.alpha + p->cost->cost.beta * p->bytes);
     return STATUS_OK;

@@ -13,8 +13,7 @@
 // ---- Reading ----
 
 static status read_manifest(timed_arms *t, error *err) {
-    status rc = manifest_read_in(&t->manifest, err, "%s", t->folder);
-    if (rc != STATUS_OK) return rc;
+    NEED(manifest_read_in(&t->manifest, err, "%s", t->folder));
     t->arms = yaml_get(t->manifest, "run.arms");
     if (strcmp(run_text(t->manifest, "tool"), "time-runs") != 0)
         return yaml_error(t->manifest, err, "expected a manifest of time-runs");

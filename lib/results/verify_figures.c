@@ -89,14 +89,11 @@ static size_t kept_epoch(const run *r) {
 // Checks the choice among the epochs.
 static status verify_choice(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
-    status rc = STATUS_OK;
-    if (!r->epoch_count) return rc;
+    if (!r->epoch_count) return STATUS_OK;
     const size_t kept = kept_epoch(recomputed);
-    TRY(verify_number(v, r->train, "results.validation_accuracy",
-                      recomputed->epochs[kept].accuracy));
-    TRY(verify_number(v, r->train, "results.best_epoch", (double)kept + 1));
-out:
-    return rc;
+    NEED(verify_number(v, r->train, "results.validation_accuracy",
+                       recomputed->epochs[kept].accuracy));
+    return verify_number(v, r->train, "results.best_epoch", (double)kept + 1);
 }
 
 // Checks the last test, the sample count, the phases of the warm-up epoch, and the model.
@@ -104,37 +101,33 @@ static status verify_training(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
     const double last = r->epoch_count ? recomputed->epochs[r->epoch_count - 1].accuracy : NAN;
     const char *model = run_text(r->train, "results.model");
-    status rc;
-    TRY(verify_number(v, r->train, "results.test_accuracy", last));
-    TRY(verify_choice(v));
-    TRY(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
+    NEED(verify_number(v, r->train, "results.test_accuracy", last));
+    NEED(verify_choice(v));
+    NEED(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
     for (int p = 0; r->epoch_count && p < RUN_PHASES; p++) {
         char key[64];
         snprintf(key, sizeof key, "results.epochs.0.phases.%s", run_phase_name(p));
-        TRY(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
+        NEED(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
     }
     if (*model && strcmp(model, r->model_content) != 0)
         manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s", v->folder,
                          model, r->model_content);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // A class missing from the list shows in the number of samples.
 static status verify_test(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
-    status rc;
-    TRY(verify_number(v, r->evaluate, "results.samples", (double)recomputed->test_samples));
+    NEED(verify_number(v, r->evaluate, "results.samples", (double)recomputed->test_samples));
     if (r->class_count && r->test_samples != recomputed->test_samples)
         add_difference(v, "samples of all classes", (double)r->test_samples,
                        (double)recomputed->test_samples);
     for (size_t i = 0; i < r->class_count; i++) {
         char key[64];
         snprintf(key, sizeof key, "results.per_class.%zu.right", i);
-        TRY(verify_number(v, r->evaluate, key, (double)recomputed->classes[i].right));
+        NEED(verify_number(v, r->evaluate, key, (double)recomputed->classes[i].right));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- One run ----
@@ -155,11 +148,9 @@ out:
 }
 
 static status verify_run(const run *r, manifest_findings *f, error *err) {
-    status rc = STATUS_OK;
-    if (r->train) TRY(verify_file(r, FILE_STEPS, f, err));
-    if (r->evaluate) TRY(verify_file(r, FILE_PREDICTIONS, f, err));
-out:
-    return rc;
+    if (r->train) NEED(verify_file(r, FILE_STEPS, f, err));
+    if (r->evaluate) NEED(verify_file(r, FILE_PREDICTIONS, f, err));
+    return STATUS_OK;
 }
 
 // ---- One timing ----

@@ -112,8 +112,7 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
     for (size_t i = 0; inputs && i < inputs->count; i++) {
         const yaml_node *input = inputs->items[i];
         size_t more = 0;
-        status rc = walk_input(t, depth, folder, input, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(walk_input(t, depth, folder, input, err));
         while (i + 1 < inputs->count && same_shards(input, inputs->items[i + 1])) i++, more++;
         if (more) write_line(t, depth, "and", "%zu more of the same source", more);
     }
@@ -258,8 +257,7 @@ static status explain_executions(const results *r, trail *t, int depth, const fi
         const figure *part = figures_of_execution(&r->figures, f, i + 1);
         if (!part)
             write_line(t, depth + 1, "execution", "%zu: %s", i + 1, run_execution(one, i)->folder);
-        status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;
-        if (rc != STATUS_OK) return rc;
+        NEED(part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK);
     }
     for (size_t i = 0; i < one->excluded_count; i++)
         write_line(t, depth + 1, "excluded", "%s",
@@ -308,8 +306,7 @@ static status explain_group(const results *r, trail *t, const figure *whole, con
     }
     for (size_t i = 0; i < g->count; i++) {
         const figure *f = figures_of(&r->figures, g->runs[i]->name, whole->part);
-        status rc = f ? explain_part(r, t, whole, f, err) : STATUS_OK;
-        if (rc != STATUS_OK) return rc;
+        NEED(f ? explain_part(r, t, whole, f, err) : STATUS_OK);
     }
     return STATUS_OK;
 }
@@ -320,8 +317,7 @@ static status explain_joint_figure(const results *r, trail *t, const figure *f, 
     if (*f->source) write_line(t, 1, "with", "%s", f->source);
     if (f->against) {
         write_line(t, 1, "against", "%s:", f->against->name);
-        status rc = explain_group(r, t, f, f->against, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(explain_group(r, t, f, f->against, err));
     }
     write_line(t, 1, "of", "%s:", f->of->name);
     return explain_group(r, t, f, f->of, err);
@@ -349,8 +345,6 @@ status results_why(const results *r, const char *id, text *out, error *err) {
     if (rc == STATUS_OK && *t.broken)
         rc = error_set(err, STATUS_FINDING, "figure '%s' is not confirmed: %s", id, t.broken);
     text_release(&t.files);
-    if (rc == STATUS_OK) {
-        return STATUS_OK;
-    }
+    if (rc == STATUS_OK) return STATUS_OK;
     return rc;
 }

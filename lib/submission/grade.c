@@ -350,18 +350,17 @@ static status draw_choice(const pipeline *p, uint64_t *choice, error *err) {
 
 // The table is printed when all are verified; until then, a line for each shows the progress.
 static status verify_all(pipeline *p, const strvec *archives, grading *g, error *err) {
-    status rc;
-    TRY(draw_choice(p, &g->choice, err));
+    NEED(draw_choice(p, &g->choice, err));
     g->items = memory_new(archives->count, sizeof *g->items);
     for (size_t i = 0; i < archives->count; i++) {
         add_name(g, archives->items[i]);
         if (archives->count > 1)
             log_info(p->log, "%zu of %zu: %s", i + 1, archives->count, archives->items[i]);
-        TRY(verify_archive(p, archives->items[i], g->names.items[i], g->choice, &g->items[i], err));
+        NEED(
+            verify_archive(p, archives->items[i], g->names.items[i], g->choice, &g->items[i], err));
         g->count++;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static void release(grading *g) {

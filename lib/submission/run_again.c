@@ -224,17 +224,15 @@ static void write_comparison(script *s, const strvec *models) {
 
 static status write_all(script *s, const strvec *models) {
     const planned_runs *runs = s->runs;
-    status rc = STATUS_OK;
     text_append(&s->out, HEAD);
-    if (runs->items[0].own) TRY(write_check(s, &runs->items[0]));
+    if (runs->items[0].own) NEED(write_check(s, &runs->items[0]));
     for (size_t i = 0; i < runs->count; i++) write_data(s, &runs->items[i]);
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < runs->items[i].seed_count; k++)
             write_training(s, &runs->items[i], &runs->items[i].seeds[k]);
     write_report(s);
     write_comparison(s, models);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status run_again_write(const pipeline *p, const planned_runs *runs, const char *folder,

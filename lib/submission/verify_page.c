@@ -294,10 +294,9 @@ static status compare_texts(page *p, error *err) {
     static const char library[] = "results.cmark-gfm";
     const bool html = same(p, library);
     bool equal = true;
-    status rc;
-    TRY(compare_facts(p, &equal, err));
-    TRY(compare_text(p, "report.md", &equal, err));
-    if (html) TRY(compare_text(p, "report.html", &equal, err));
+    NEED(compare_facts(p, &equal, err));
+    NEED(compare_text(p, "report.md", &equal, err));
+    if (html) NEED(compare_text(p, "report.html", &equal, err));
     if (equal && p->kind == PAGE_OWN)
         verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
                          "own page: it is what the files and its author's templates give; its "
@@ -311,8 +310,7 @@ static status compare_texts(page *p, error *err) {
                          "report.json and report.md are what the files give; report.html, made by "
                          "cmark-gfm %s and not %s, is not compared: read the one made again",
                          yaml_text_at(p->other, library), yaml_text_at(p->mine, library));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Both ----
@@ -337,11 +335,10 @@ static bool is_of_another_version(const page *p) {
 
 static status compare(page *p, error *err) {
     char mine[SHA256_TEXT_BYTES], other[SHA256_TEXT_BYTES];
-    status rc = STATUS_OK;
-    if (is_of_another_version(p)) return rc;
-    if (p->kind == PAGE_OURS) TRY(compare_figures(p, err));
-    TRY(key_without_latex(p->mine, mine, err));
-    TRY(key_without_latex(p->other, other, err));
+    if (is_of_another_version(p)) return STATUS_OK;
+    if (p->kind == PAGE_OURS) NEED(compare_figures(p, err));
+    NEED(key_without_latex(p->mine, mine, err));
+    NEED(key_without_latex(p->other, other, err));
     if (strcmp(mine, other) != 0) {
         verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
                          "%sits options or inputs are others, or gnuplot is missing here", own(p));
@@ -354,9 +351,7 @@ static status compare(page *p, error *err) {
                          own(p));
         return STATUS_OK;
     }
-    rc = compare_texts(p, err);
-out:
-    return rc;
+    return compare_texts(p, err);
 }
 
 static void note_author(page *p) {

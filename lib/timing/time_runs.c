@@ -115,13 +115,10 @@ static status await_arms(session *s, error *err) {
 // some thousandths faster.
 static status start_arms(session *s, error *err) {
     const size_t count = s->t->count;
-    status rc;
-    TRY(listen_somewhere(s, err));
+    NEED(listen_somewhere(s, err));
     for (size_t i = 0; i < count; i++)
-        TRY(arm_start(&s->t->arms[(s->execution + i) % count], s->endpoint, err));
-    rc = await_arms(s, err);
-out:
-    return rc;
+        NEED(arm_start(&s->t->arms[(s->execution + i) % count], s->endpoint, err));
+    return await_arms(s, err);
 }
 
 static void end_arms(session *s) {
@@ -386,15 +383,13 @@ static bool is_enough(const session *s) {
 
 // Of the first execution: the arms are there, and the turns begin.
 static status begin_turns(session *s, bool *enough, error *err) {
-    status rc = STATUS_OK;
-    if (s->o->out) TRY(read_earlier(s, err));
+    if (s->o->out) NEED(read_earlier(s, err));
     if (s->execution) fit(s);
     *enough = is_enough(s);
-    if (*enough) goto out;
-    TRY(plan_turns(s, err));
+    if (*enough) return STATUS_OK;
+    NEED(plan_turns(s, err));
     announce(s);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // *enough: nothing was left to do.

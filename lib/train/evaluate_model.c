@@ -63,16 +63,14 @@ out:
 }
 
 status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manifest *m, error *err) {
-    status rc;
     *e = (evaluate_model){.settings = s};
-    TRY(trained_model_read(&e->model, &s->model, err));
-    TRY(dataset_read(s->data, &e->data, err));
-    TRY(check_fit(e, err));
-    TRY(put_parameters(e, m, err));
+    NEED(trained_model_read(&e->model, &s->model, err));
+    NEED(dataset_read(s->data, &e->data, err));
+    NEED(check_fit(e, err));
+    NEED(put_parameters(e, m, err));
     train_manifest_input(m, s->model.path, &e->model.checkpoint);
     train_manifest_dataset(m, &e->data);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status evaluate_model_describe(const evaluate_settings *s, manifest *m, error *err) {

@@ -209,8 +209,7 @@ static status parse_tta(const char *word, tta_kind *tta, error *err) {
 // Pictures write nothing, so they are not a stage.
 static status check_arguments(const arguments *a, error *err) {
     const evaluate_settings *s = &a->settings;
-    status rc;
-    TRY(need(s->model.path, "model", err));
+    NEED(need(s->model.path, "model", err));
     if (a->images.count && (s->data || a->out || a->only_key))
         return error_set(err, STATUS_USAGE,
                          "cannot start: '--%s': --image only prints, and takes no dataset and no "
@@ -225,10 +224,9 @@ static status check_arguments(const arguments *a, error *err) {
     if (a->classes)
         return error_set(err, STATUS_USAGE,
                          "cannot start: '--classes': it is for --image; a dataset has class names");
-    TRY(need(s->data, "data", err));
-    if (!a->only_key) TRY(need(a->out, "out", err));
-out:
-    return rc;
+    NEED(need(s->data, "data", err));
+    if (!a->only_key) NEED(need(a->out, "out", err));
+    return STATUS_OK;
 }
 
 static status run(void *arguments_of_main, const cli_call *call, error *err) {

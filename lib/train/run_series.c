@@ -36,8 +36,7 @@ status run_series_find_file(const char *path, const char *name, char **found, er
 }
 
 static status locate(run_series *s, const char *path, error *err) {
-    status rc = run_series_find_file(path, "steps.st.zst", &s->steps, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(run_series_find_file(path, "steps.st.zst", &s->steps, err));
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
     s->manifest = memory_format("%.*smanifest.yaml", length, s->steps);
@@ -81,8 +80,7 @@ static status find_steps_per_epoch(run_series *s, error *err) {
     const uint64_t steps = s->timeline.steps, epochs = s->epochs->count;
     const yaml_node *node = yaml_get(s->root, "results.steps_per_epoch");
     int64_t whole = (int64_t)(steps / epochs);
-    status rc = node ? yaml_integer(node, "steps_per_epoch", 1, INT64_MAX, &whole, err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(node ? yaml_integer(node, "steps_per_epoch", 1, INT64_MAX, &whole, err) : STATUS_OK);
     s->steps_per_epoch = (uint64_t)whole;
     const bool fits = node ? whole && (steps + (uint64_t)whole - 1) / (uint64_t)whole == epochs
                            : steps % epochs == 0;
@@ -93,29 +91,24 @@ static status find_steps_per_epoch(run_series *s, error *err) {
 
 static status read_epochs(run_series *s, error *err) {
     if (!s->manifest) return STATUS_OK;
-    status rc;
-    TRY(manifest_read(s->manifest, &s->root, err));
+    NEED(manifest_read(s->manifest, &s->root, err));
     s->epochs = yaml_get(s->root, "results.epochs");
     const yaml_node *parameters = yaml_find(s->root, "parameters");
     if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
         return yaml_error(s->root, err, "not a training's manifest: no results.epochs");
-    TRY(find_steps_per_epoch(s, err));
-    TRY(experiment_read_updates(&s->updates, parameters, err));
+    NEED(find_steps_per_epoch(s, err));
+    NEED(experiment_read_updates(&s->updates, parameters, err));
     if (s->updates.schedule.kind == SCHEDULE_PLATEAU && s->loss_count != s->epochs->count)
-        rc = yaml_error(s->epochs, err, "%zu epochs, but '%s' has %zu values of '%s'",
-                        s->epochs->count, s->steps, s->loss_count, CHECKPOINT_LOSSES);
-out:
-    return rc;
+        return yaml_error(s->epochs, err, "%zu epochs, but '%s' has %zu values of '%s'",
+                          s->epochs->count, s->steps, s->loss_count, CHECKPOINT_LOSSES);
+    return STATUS_OK;
 }
 
 status run_series_read(run_series *s, const char *path, uint64_t max_bytes, error *err) {
     *s = (run_series){.name = path};
-    status rc;
-    TRY(locate(s, path, err));
-    TRY(read_steps(s, max_bytes, err));
-    TRY(read_epochs(s, err));
-out:
-    return rc;
+    NEED(locate(s, path, err));
+    NEED(read_steps(s, max_bytes, err));
+    return read_epochs(s, err);
 }
 
 void run_series_release(run_series *s) {

@@ -78,19 +78,16 @@ static status open_parts(engine *e, error *err) {
     const engine_options *o = &x->options;
     ownership *owners = &e->ownership;
     size_t *taken = &e->taken;
-    status rc;
-    TRY(placement_init(&x->placement, x->program, x->kernels, o, err));
-    TRY(take_plans(e, taken, err));
-    TRY(take_model(e, taken, err));
-    TRY(ownership_init(owners, o, taken, err));
-    TRY(take_members(e, taken, err));
-    TRY(take_slots(e, taken, err));
-    TRY(norm_state_init(&x->norm, x->placement.list.norm_channels, o, owners->capacity, taken,
-                        err));
-    TRY(gradients_init(&e->gradients, x->program, o, owners, taken, err));
-    TRY(team_new(o->threads, o->spin, &e->team, err));
-out:
-    return rc;
+    NEED(placement_init(&x->placement, x->program, x->kernels, o, err));
+    NEED(take_plans(e, taken, err));
+    NEED(take_model(e, taken, err));
+    NEED(ownership_init(owners, o, taken, err));
+    NEED(take_members(e, taken, err));
+    NEED(take_slots(e, taken, err));
+    NEED(norm_state_init(&x->norm, x->placement.list.norm_channels, o, owners->capacity, taken,
+                         err));
+    NEED(gradients_init(&e->gradients, x->program, o, owners, taken, err));
+    return team_new(o->threads, o->spin, &e->team, err);
 }
 
 static void close_execution(execution *x) {

@@ -250,8 +250,7 @@ static status take_classes(image_folder *f, const size_t *folders, size_t count,
     f->class_count = (int)count;
     for (size_t i = 0; i < count; i++) {
         f->classes[i] = name_at(f, folders[i]);
-        status rc = check_class_name(f, f->classes[i], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(check_class_name(f, f->classes[i], err));
     }
     return STATUS_OK;
 }
@@ -387,19 +386,17 @@ static status find_parts(const image_folder *f, size_t top, size_t parts[2], err
 status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
                          image_folder *f, error *err) {
     size_t parts[2] = {0};
-    status rc;
     *f = (image_folder){.path = path, .is_archive = is_archive};
-    TRY(is_archive ? image_tree_read_archive(path, &f->tree, err)
-                   : image_tree_read_folder(path, &f->tree, err));
+    NEED(is_archive ? image_tree_read_archive(path, &f->tree, err)
+                    : image_tree_read_folder(path, &f->tree, err));
     const size_t top = find_top(f);
-    TRY(find_parts(f, top, parts, err));
+    NEED(find_parts(f, top, parts, err));
     f->is_split = parts[1] != 0;
     if (!f->is_split) parts[0] = top;
     for (int k = 0; k < 1 + f->is_split; k++) f->parts[k] = f->tree.entries[parts[k]].path;
-    for (int k = 0; k < 1 + f->is_split; k++) TRY(list_part(f, k, parts[k], wanted, err));
+    for (int k = 0; k < 1 + f->is_split; k++) NEED(list_part(f, k, parts[k], wanted, err));
     leave_others(f);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 void image_folder_release(image_folder *f) {

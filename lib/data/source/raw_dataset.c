@@ -254,17 +254,15 @@ status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger
     statistics st;
     const raw_split *train = &r->splits[RAW_TRAIN];
     uint32_t count;
-    status rc;
-    TRY(count_overlap(r, &count, err));
+    NEED(count_overlap(r, &count, err));
     if (count) yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count));
     pixel_statistics(train->images, train->samples, r->channels, r->height * r->width, st.mean,
                      st.std);
-    TRY(is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err));
+    NEED(is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err));
     if (count)
         log_warn(log,
                  "%u of %u test images are also training images: an accuracy on them says "
                  "nothing",
                  count, r->splits[RAW_TEST].samples);
-out:
-    return rc;
+    return STATUS_OK;
 }

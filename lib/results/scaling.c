@@ -310,7 +310,7 @@ static void predict(prediction *p, double communication) {
 
 status prediction_make(const seed_group *subject, const seed_group *groups, size_t count,
                        const collectives *measured, prediction *p, error *err) {
-    status rc;
+    status rc = STATUS_OK;
     double communication;
     const metric_row *epoch = metrics_find("seconds_per_epoch");
     *p = (prediction){.subject = subject, .range = {NAN, NAN}};

@@ -101,15 +101,14 @@ static bool on_gpus(const bench *b) {
 static status check_device(const arguments *a, bench *b, error *err) {
     const int64_t step = DEVICE_VECTOR_STEP * (int64_t)sizeof(float);
     const int64_t least = DEVICE_VECTOR_LEAST * (int64_t)sizeof(float);
-    status rc;
-    TRY(devices_parse(&b->devices, a->device, err));
+    NEED(devices_parse(&b->devices, a->device, err));
     b->device = a->device;
     if (devices_have(&b->devices, DEVICE_AUTO))
         return error_set(err, STATUS_USAGE, "bad --device: 'auto': expected cpu, cuda or a list");
     if (devices_mixed(&b->devices))
         return error_set(err, STATUS_USAGE,
                          "bad --device: '%s': expected the cpu alone, or GPUs alone", a->device);
-    if (!on_gpus(b)) return rc;
+    if (!on_gpus(b)) return STATUS_OK;
     b->options.devices = &b->devices;
     if (a->min_bytes % step != 0 || a->min_bytes < least)
         return error_set(err, STATUS_USAGE,
@@ -121,8 +120,7 @@ static status check_device(const arguments *a, bench *b, error *err) {
             return error_set(err, STATUS_USAGE,
                              "bad --world-size: '%s': one rank has nothing to reduce on a device",
                              a->world_size);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static const char *world_sizes_of(const arguments *a) {
@@ -149,12 +147,11 @@ static status find_world_sizes(const arguments *a, bench *b, error *err) {
 }
 
 static status check(const arguments *a, bench *b, error *err) {
-    status rc;
     b->json = a->json;
     b->options.iterations = (int)a->iterations;
     b->options.min_bytes = (size_t)a->min_bytes;
     b->options.max_bytes = (size_t)a->max_bytes;
-    TRY(check_reduce(a->reduce, b, err));
+    NEED(check_reduce(a->reduce, b, err));
     if (a->min_bytes % (int64_t)sizeof(float) != 0)
         return error_set(
             err, STATUS_USAGE,
@@ -168,10 +165,8 @@ static status check(const arguments *a, bench *b, error *err) {
             (long long)a->max_bytes, (long long)a->min_bytes);
     if (a->out && (!*a->out || strcmp(a->out, "-") == 0))
         return error_set(err, STATUS_USAGE, "bad --out: '%s': expected a folder", a->out);
-    TRY(find_world_sizes(a, b, err));
-    rc = check_device(a, b, err);
-out:
-    return rc;
+    NEED(find_world_sizes(a, b, err));
+    return check_device(a, b, err);
 }
 
 // ---- The manifest ----
@@ -307,12 +302,9 @@ static void print_rows(const bench *b, const allreduce_time *rows, size_t count,
 
 static status print_json(bench *b, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING);
-    status rc = STATUS_OK;
     yaml_put(answer, "parameters", yaml_copy(manifest_parameters(&b->manifest)));
     yaml_put(answer, "results", yaml_copy(manifest_results(&b->manifest)));
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
 }
 
 // ---- Measuring ----
@@ -329,26 +321,21 @@ static cost_model fit_rows(const allreduce_time *rows, double *bytes, double *se
 // Measures all world sizes with the current reduction.
 static status measure_all(bench *b, allreduce_time *rows, double *points, error *err) {
     const size_t count = allreduce_bench_sizes(&b->options);
-    status rc = STATUS_OK;
     if (is_rank_zero(b) && !b->json) print_head(b);
     for (int i = 0; i < b->count; i++) {
         b->options.world_size = b->world_sizes[i];
-        TRY(allreduce_bench(&b->options, rows, &b->log, err));
+        NEED(allreduce_bench(&b->options, rows, &b->log, err));
         if (!is_rank_zero(b)) continue;
         const cost_model fit = fit_rows(rows, points, points + count, count);
         if (!b->json) print_rows(b, rows, count, &fit);
         record(b, rows, count, &fit);
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status join(bench *b, error *err) {
-    status rc;
-    TRY(allreduce_bench_join(&b->options, &b->environment, err));
-    TRY(run_segment_describe_hosts(b->options.group, NULL, 0, manifest_run(&b->manifest), err));
-out:
-    return rc;
+    NEED(allreduce_bench_join(&b->options, &b->environment, err));
+    return run_segment_describe_hosts(b->options.group, NULL, 0, manifest_run(&b->manifest), err);
 }
 
 static status measure(bench *b, error *err) {
@@ -378,15 +365,13 @@ out:
 }
 
 static status measure_into(bench *b, const char *folder, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
     int lock = -1;
     status rc = STATUS_OK;
     TRY(take_folder(b, folder, &lock, err));
     TRY(measure(b, err));
-    TRY(manifest_write(&b->manifest, path, err));
+    TRY(manifest_write_in(&b->manifest, folder, err));
 out:
     output_unlock_folder(lock);
-    free(path);
     return rc;
 }
 

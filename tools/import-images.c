@@ -141,7 +141,6 @@ static status describe_file(const arguments *a, manifest *m, error *err) {
 
 static status describe(const arguments *a, manifest *m, error *err) {
     yaml_node *p = manifest_parameters(m);
-    status rc = STATUS_OK;
     yaml_put(p, "dataset", yaml_new_string(a->name));
     yaml_put(p, "size", yaml_new_integer(a->size));
     yaml_put(p, "channels", yaml_new_integer(a->channels));
@@ -151,12 +150,11 @@ static status describe(const arguments *a, manifest *m, error *err) {
         yaml_put(p, "seed", yaml_new_integer(a->seed));
     }
     if (a->arrays || a->archive)
-        TRY(describe_file(a, m, err));
+        NEED(describe_file(a, m, err));
     else
         describe_folder(a, p);
     raw_output_describe(&a->output, m);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Appends what was left out. A manifest is UTF-8; names of files may be anything.

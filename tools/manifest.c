@@ -41,12 +41,9 @@ typedef struct request {
 
 static status print_json(const yaml_node *root, const request *r, error *err) {
     yaml_node *values = yaml_new(YAML_MAPPING);
-    status rc = STATUS_OK;
     for (size_t i = 1; i < r->count; i++)
         yaml_put(values, r->words[i], yaml_copy(yaml_get(root, r->words[i])));
-    rc = json_print(values, err);
-    yaml_free(values);
-    return rc;
+    return json_answer(values, err);
 }
 
 static status print_value(const yaml_node *node, error *err) {
@@ -55,8 +52,7 @@ static status print_value(const yaml_node *node, error *err) {
         puts(node->text);
         return STATUS_OK;
     }
-    status rc = yaml_write_text(node, &shown, NULL, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_write_text(node, &shown, NULL, err));
     fputs(shown, stdout);
     free(shown);
     return STATUS_OK;
@@ -98,13 +94,10 @@ static status print_findings(const manifest_findings *f, const request *r, const
     }
     if (!r->json) return STATUS_OK;
     yaml_node *answer = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < f->count; i++) yaml_append(list, json_new_string(f->lines[i]));
     yaml_put(answer, key, list);
     if (f->checked) yaml_put(answer, "checked", yaml_new_integer((int64_t)f->checked));
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
 }
 
 // Findings in files, in keys, in figures, and in manifests themselves.
@@ -195,12 +188,9 @@ out:
 
 static status print_fresh(bool fresh, const char *why, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING);
-    status rc = STATUS_OK;
     yaml_put(answer, "fresh", yaml_new_boolean(fresh));
     if (!fresh) yaml_put(answer, "why", json_new_string(why));
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
 }
 
 // Silent: makefiles call it, and "stale" is an ordinary answer.

@@ -81,15 +81,13 @@ static status find_command(const options *o, const cli_list *given, pipeline_com
 }
 
 static status read_settings(const options *o, const cli_list *given, settings *s, error *err) {
-    status rc;
-    TRY(find_command(o, given, &s->command, err));
+    NEED(find_command(o, given, &s->command, err));
     s->quick = o->quick;
     s->values[SETTING_DATA] = o->data;
     s->values[SETTING_DEVICE] = o->device;
     for (size_t i = 1; i < given->count; i++) strvec_add(&s->names, given->items[i]);
     for (size_t i = 0; i < o->set.count; i++) strvec_add(&s->assignments, o->set.items[i]);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status check_is_study(const cli_list *given, const planned_runs *runs, error *err) {

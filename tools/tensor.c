@@ -11,6 +11,7 @@
 #include "base/named_files.h"
 #include "base/output.h"
 #include "base/paths.h"
+#include "base/text.h"
 #include "data/tensor/tensor_diff.h"
 #include "data/tensor/tensor_exchange.h"
 #include "data/tensor/tensor_file.h"
@@ -34,21 +35,19 @@ typedef struct arguments {
 static status run_info(const arguments *a, error *err) {
     status rc = STATUS_OK;
     tensor_file f = {0};
-    output *out = NULL;
+    text lines = {0};
     const char *path = a->operands.items[0];
-    yaml_node *tree = NULL;
+    yaml_node *tree;
     TRY(tensor_file_read(path, (uint64_t)a->max_bytes, &f, err));
     if (a->json) {
         tensor_describe_tree(&f, path, &tree);
-        rc = json_print(tree, err);
+        rc = json_answer(tree, err);
         goto out;
     }
-    TRY(output_open("-", &out, err));
-    TRY(tensor_describe(&f, path, out, err));
-    TRY(output_commit(out, err));
+    tensor_describe(&f, path, &lines);
+    rc = output_write_file("-", text_string(&lines), lines.length, err);
 out:
-    yaml_free(tree);
-    output_free(out);
+    text_release(&lines);
     tensor_file_release(&f);
     return rc;
 }
@@ -108,26 +107,19 @@ static status run_hash(const arguments *a, error *err) {
 }
 
 static status print_lines(const yaml_node *lines, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open("-", &out, err));
-    for (size_t i = 0; i < lines->count; i++)
-        TRY(output_format(out, err, "%s\n", lines->items[i]->text));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
+    text out = {0};
+    for (size_t i = 0; i < lines->count; i++) text_format(&out, "%s\n", lines->items[i]->text);
+    const status rc = output_write_file("-", text_string(&out), out.length, err);
+    text_release(&out);
     return rc;
 }
 
 static status print_differences(const yaml_node *lines, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < lines->count; i++)
         yaml_append(list, json_new_string(lines->items[i]->text));
     yaml_put(answer, "differences", list);
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
 }
 
 static status run_diff(const arguments *a, error *err) {
@@ -167,14 +159,15 @@ static status check_series_out(const run_series *s, const char *path, error *err
 }
 
 static status write_series(const arguments *a, const run_series *runs, bool json, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open(a->out ? a->out : "-", &out, err));
-    TRY(json ? run_series_write_json(runs, a->operands.count, out, err)
-             : run_series_write_csv(runs, a->operands.count, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
+    text out = {0};
+    status rc = STATUS_OK;
+    if (json)
+        rc = run_series_json(runs, a->operands.count, &out, err);
+    else
+        run_series_csv(runs, a->operands.count, &out);
+    if (rc == STATUS_OK)
+        rc = output_write_file(a->out ? a->out : "-", text_string(&out), out.length, err);
+    text_release(&out);
     return rc;
 }
 
@@ -215,15 +208,8 @@ static bool means_series(const arguments *a) {
 
 static status write_onnx(const arguments *a, const trained_model *m, const char *path, error *err) {
     const named_file in = {"MODEL", path}, to = {"--out", a->out};
-    output *out = NULL;
-    status rc;
-    TRY(named_files_check(&in, 1, &to, 1, err));
-    TRY(output_open(a->out ? a->out : "-", &out, err));
-    TRY(onnx_write(m, path, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
+    const status rc = named_files_check(&in, 1, &to, 1, err);
+    return rc == STATUS_OK ? onnx_write(m, path, a->out ? a->out : "-", err) : rc;
 }
 
 static status export_model(const arguments *a, error *err) {

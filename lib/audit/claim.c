@@ -15,17 +15,13 @@
 
 static status read_list(claim *c, const yaml_node *list, claim_series kind, stated_list *l,
                         error *err) {
-    void *lists = c->lists;
-    status rc = STATUS_OK;
-    TRY(field_list(list, series_key(kind), 1, err));
-    memory_grow(&lists, &c->list_capacity, c->list_count + 1, sizeof *c->lists);
-    c->lists = lists;
+    NEED(field_list(list, series_key(kind), 1, err));
+    c->lists = memory_grow(c->lists, &c->list_capacity, c->list_count + 1, sizeof *c->lists);
     *l = (stated_list){memory_new(list->count, sizeof *l->items), list->count};
     c->lists[c->list_count++] = l->items;
     for (size_t i = 0; i < list->count; i++)
-        TRY(field_item(list->items[i], kind, &l->items[i], err));
-out:
-    return rc;
+        NEED(field_item(list->items[i], kind, &l->items[i], err));
+    return STATUS_OK;
 }
 
 static status read_series(claim *c, const yaml_node *mapping, claim_row *row, error *err) {
@@ -95,25 +91,23 @@ static status read_row_values(claim *c, const yaml_node *mapping, claim_row *row
     const yaml_node *measured = yaml_find(mapping, "measured");
     const char *ignored;
     key_list known = {0};
-    status rc;
     field_add_keys(&known, others, COUNT(others));
     field_add_row(&known);
-    TRY(yaml_check_keys(mapping, known.keys, known.count, err));
-    TRY(field_quantities(mapping, OF_ROWS, false, row->values, err));
-    TRY(read_series(c, mapping, row, err));
-    TRY(field_name(mapping, "where", false, &row->where, err));
-    TRY(check_experiments(yaml_find(mapping, "experiment"), err));
+    NEED(yaml_check_keys(mapping, known.keys, known.count, err));
+    NEED(field_quantities(mapping, OF_ROWS, false, row->values, err));
+    NEED(read_series(c, mapping, row, err));
+    NEED(field_name(mapping, "where", false, &row->where, err));
+    NEED(check_experiments(yaml_find(mapping, "experiment"), err));
     if (yaml_find(mapping, "accuracy"))
-        TRY(read_accuracy(yaml_find(mapping, "accuracy"), &row->values[QUANTITY_ACCURACY], err));
-    TRY(check_percents(mapping, SERIES_CLASS_ACCURACIES, &row->series[SERIES_CLASS_ACCURACIES],
-                       err));
-    TRY(check_percents(mapping, SERIES_UTILIZATION, &row->series[SERIES_UTILIZATION], err));
-    TRY(field_labels(mapping, row->labels, err));
-    TRY(field_source(mapping, &row->source, err));
-    TRY(field_text(mapping, "note", &ignored, err));
-    if (measured) TRY(yaml_boolean(measured, "measured", &row->measured, err));
-out:
-    return rc;
+        NEED(read_accuracy(yaml_find(mapping, "accuracy"), &row->values[QUANTITY_ACCURACY], err));
+    NEED(check_percents(mapping, SERIES_CLASS_ACCURACIES, &row->series[SERIES_CLASS_ACCURACIES],
+                        err));
+    NEED(check_percents(mapping, SERIES_UTILIZATION, &row->series[SERIES_UTILIZATION], err));
+    NEED(field_labels(mapping, row->labels, err));
+    NEED(field_source(mapping, &row->source, err));
+    NEED(field_text(mapping, "note", &ignored, err));
+    if (measured) NEED(yaml_boolean(measured, "measured", &row->measured, err));
+    return STATUS_OK;
 }
 
 static const claim_row *find_row(const claim *c, const char *name) {
@@ -125,28 +119,22 @@ static const claim_row *find_row(const claim *c, const char *name) {
 static status read_rows(claim *c, error *err) {
     const yaml_node *list = yaml_find(c->root, "rows"), *common = yaml_find(c->root, "common");
     claim_row shared = {.where = "", .measured = true};
-    status rc = STATUS_OK;
     if (!list) return yaml_error(c->root, err, "'rows' is missing");
-    TRY(field_list(list, "rows", 1, err));
-    if (common) TRY(read_row_values(c, common, &shared, err));
-    if (common && yaml_find(common, "name")) {
-        rc = yaml_error(yaml_find(common, "name"), err,
-                        "'common': a name cannot be common to all rows");
-        goto out;
-    }
+    NEED(field_list(list, "rows", 1, err));
+    if (common) NEED(read_row_values(c, common, &shared, err));
+    if (common && yaml_find(common, "name"))
+        return yaml_error(yaml_find(common, "name"), err,
+                          "'common': a name cannot be common to all rows");
     c->rows = memory_new(list->count, sizeof *c->rows);
     for (size_t i = 0; i < list->count; i++) {
         claim_row row = shared;
-        TRY(read_row_values(c, list->items[i], &row, err));
-        TRY(field_name(list->items[i], "name", true, &row.name, err));
-        if (find_row(c, row.name)) {
-            rc = yaml_error(list->items[i], err, "two rows are called '%.60s'", row.name);
-            goto out;
-        }
+        NEED(read_row_values(c, list->items[i], &row, err));
+        NEED(field_name(list->items[i], "name", true, &row.name, err));
+        if (find_row(c, row.name))
+            return yaml_error(list->items[i], err, "two rows are called '%.60s'", row.name);
         c->rows[c->row_count++] = row;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Statements --------------------------------------------------------------------------------
@@ -192,9 +180,8 @@ static status find_rows(const claim *c, const yaml_node *node, claim_statement *
 }
 
 static void add_statement(claim *c, const claim_statement *s) {
-    void *items = c->statements;
-    memory_grow(&items, &c->statement_capacity, c->statement_count + 1, sizeof *s);
-    c->statements = items;
+    c->statements =
+        memory_grow(c->statements, &c->statement_capacity, c->statement_count + 1, sizeof *s);
     c->statements[c->statement_count++] = *s;
 }
 
@@ -202,49 +189,45 @@ static void add_statement(claim *c, const claim_statement *s) {
 static status add_list(claim *c, const yaml_node *node, claim_statement *s, bool pairs,
                        error *err) {
     const yaml_node *list = yaml_find(node, "of");
-    status rc = STATUS_OK;
-    TRY(field_list(list, "of", pairs ? 2 : 1, err));
+    NEED(field_list(list, "of", pairs ? 2 : 1, err));
     for (size_t i = 0; i < list->count; i++) {
-        TRY(field_line(list->items[i], "of", pairs ? &s->than_name : &s->of_name, err));
+        NEED(field_line(list->items[i], "of", pairs ? &s->than_name : &s->of_name, err));
         if (!pairs) {
-            TRY(find_rows(c, node, s, err));
+            NEED(find_rows(c, node, s, err));
             add_statement(c, s);
         }
         for (size_t k = i + 1; pairs && k < list->count; k++) {
-            TRY(field_line(list->items[k], "of", &s->of_name, err));
-            TRY(find_rows(c, node, s, err));
+            NEED(field_line(list->items[k], "of", &s->of_name, err));
+            NEED(find_rows(c, node, s, err));
             add_statement(c, s);
         }
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_statement(claim *c, const yaml_node *node, error *err) {
     claim_statement s = {.where = "", .note = "", .list = node};
     const yaml_node *of = node->kind == YAML_MAPPING ? yaml_find(node, "of") : NULL;
-    status rc;
-    TRY(field_kind(node, &s.kind, err));
+    NEED(field_kind(node, &s.kind, err));
     const statement_info *info = &statement_infos[s.kind];
     const bool says = s.kind == STATEMENT_SAYS, same = s.kind == STATEMENT_SAME_ACCURACY;
     const bool list = (says || same) && of && of->kind == YAML_SEQUENCE;
-    TRY(check_statement_keys(node, info, err));
-    TRY(field_quantities(node, info->may, s.kind == STATEMENT_DIFFERENCE, s.values, err));
-    if (!list) TRY(field_name(node, "of", info->of, &s.of_name, err));
-    if (!list || says) TRY(field_name(node, "than", info->than, &s.than_name, err));
-    TRY(field_basis(node, &s.basis, err));
-    TRY(field_source(node, &s.source, err));
-    TRY(field_name(node, "where", false, &s.where, err));
-    TRY(field_name(node, "note", false, &s.note, err));
-    TRY(check_given(node, &s, err));
-    if (says) TRY(field_topics(node, &s.topics, err));
+    NEED(check_statement_keys(node, info, err));
+    NEED(field_quantities(node, info->may, s.kind == STATEMENT_DIFFERENCE, s.values, err));
+    if (!list) NEED(field_name(node, "of", info->of, &s.of_name, err));
+    if (!list || says) NEED(field_name(node, "than", info->than, &s.than_name, err));
+    NEED(field_basis(node, &s.basis, err));
+    NEED(field_source(node, &s.source, err));
+    NEED(field_name(node, "where", false, &s.where, err));
+    NEED(field_name(node, "note", false, &s.note, err));
+    NEED(check_given(node, &s, err));
+    if (says) NEED(field_topics(node, &s.topics, err));
     if (s.kind == STATEMENT_CODE && yaml_find(node, "accuracy"))
-        TRY(read_accuracy(yaml_find(node, "accuracy"), &s.values[QUANTITY_ACCURACY], err));
+        NEED(read_accuracy(yaml_find(node, "accuracy"), &s.values[QUANTITY_ACCURACY], err));
     if (list) return add_list(c, node, &s, same, err);
-    TRY(find_rows(c, node, &s, err));
+    NEED(find_rows(c, node, &s, err));
     add_statement(c, &s);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // A speed-up in a table column is a statement about its row and the row `over`.
@@ -272,14 +255,12 @@ static status read_speed_up(claim *c, const claim_row *row, const yaml_node *nod
 
 static status read_statements(claim *c, error *err) {
     const yaml_node *list = yaml_find(c->root, "statements"), *rows = yaml_find(c->root, "rows");
-    status rc = STATUS_OK;
     for (size_t i = 0; i < c->row_count; i++)
-        TRY(read_speed_up(c, &c->rows[i], rows->items[i], yaml_find(c->root, "common"), err));
-    if (!list) return rc;
-    TRY(field_list(list, "statements", 0, err));
-    for (size_t i = 0; i < list->count; i++) TRY(read_statement(c, list->items[i], err));
-out:
-    return rc;
+        NEED(read_speed_up(c, &c->rows[i], rows->items[i], yaml_find(c->root, "common"), err));
+    if (!list) return STATUS_OK;
+    NEED(field_list(list, "statements", 0, err));
+    for (size_t i = 0; i < list->count; i++) NEED(read_statement(c, list->items[i], err));
+    return STATUS_OK;
 }
 
 // ---- The file ----------------------------------------------------------------------------------
@@ -290,21 +271,18 @@ static status read_claim(claim *c, error *err) {
     static const char *const schema = "lockstep.claim/1";
     const char *text;
     size_t ignored;
-    status rc = STATUS_OK;
     const yaml_node *word = c->root->kind == YAML_MAPPING ? yaml_find(c->root, "schema") : NULL;
     if (c->root->kind == YAML_MAPPING && !word)
         return yaml_error(c->root, err, "'schema' is missing: a claim has the line 'schema: %s'",
                           schema);
-    if (word) TRY(field_word(word, "schema", &schema, 1, &ignored, err));
-    TRY(yaml_check_keys(c->root, keys, COUNT(keys), err));
-    TRY(field_name(c->root, "name", true, &c->name, err));
-    TRY(field_text(c->root, "title", &text, err));
-    TRY(field_text(c->root, "note", &text, err));
-    TRY(field_text(c->root, "source", &text, err));
-    TRY(read_rows(c, err));
-    TRY(read_statements(c, err));
-out:
-    return rc;
+    if (word) NEED(field_word(word, "schema", &schema, 1, &ignored, err));
+    NEED(yaml_check_keys(c->root, keys, COUNT(keys), err));
+    NEED(field_name(c->root, "name", true, &c->name, err));
+    NEED(field_text(c->root, "title", &text, err));
+    NEED(field_text(c->root, "note", &text, err));
+    NEED(field_text(c->root, "source", &text, err));
+    NEED(read_rows(c, err));
+    return read_statements(c, err);
 }
 
 status claim_read(const char *path, claim *c, error *err) {

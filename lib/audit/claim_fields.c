@@ -142,8 +142,7 @@ void field_add_quantities(key_list *list, unsigned set) {
 status field_word(const yaml_node *node, const char *key, const char *const *words, size_t count,
                   size_t *index, error *err) {
     const char *word;
-    status rc = yaml_string(node, key, &word, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, key, &word, err));
     for (*index = 0; *index < count; ++*index)
         if (!strcmp(word, words[*index])) return STATUS_OK;
     const char *near = spelling_nearest(word, words, count);
@@ -201,8 +200,7 @@ static status read_other(const yaml_node *node, size_t i, unsigned *given, state
         of = QUANTITY_BATCH_MS;
         kind = FIGURE(BATCH_RATE);
     }
-    status rc = stated_read(node, key, kind, quantities[of].min, quantities[of].above, &s, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(stated_read(node, key, kind, quantities[of].min, quantities[of].above, &s, err));
     if (others[i].needs_unit && !s.has_unit)
         return yaml_error(node, err, "'%s': its unit is missing: write %s images/s or %s it/s", key,
                           node->text ? node->text : "332", node->text ? node->text : "12");
@@ -297,20 +295,18 @@ status field_kind(const yaml_node *mapping, statement_kind *kind, error *err) {
 status field_topics(const yaml_node *mapping, uint64_t *set, error *err) {
     const yaml_node *node = yaml_find(mapping, "about");
     const char *words[TOPICS];
-    status rc = STATUS_OK;
     if (!node) return yaml_error(mapping, err, "'about' is missing");
     for (int q = 0; q < QUANTITIES; q++) words[q] = quantities[q].key;
     for (int l = 0; l < LABELS; l++) words[LABEL_TOPIC(l)] = labels[l];
     for (int t = TOPIC_TIME; t < TOPICS; t++) words[t] = topics[t - TOPIC_TIME];
     const bool list = node->kind == YAML_SEQUENCE;
-    if (list) TRY(field_list(node, "about", 1, err));
+    if (list) NEED(field_list(node, "about", 1, err));
     for (size_t i = 0; i < (list ? node->count : 1); i++) {
         size_t index;
-        TRY(field_word(list ? node->items[i] : node, "about", words, TOPICS, &index, err));
+        NEED(field_word(list ? node->items[i] : node, "about", words, TOPICS, &index, err));
         *set |= UINT64_C(1) << index;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 void field_add_row(key_list *list) {

@@ -53,10 +53,9 @@ static status read_figure(const yaml_node *node, const char *key, printed_unit u
 
 static status read_scalar(const yaml_node *node, const char *key, stated_kind kind, double min,
                           bool above, stated *s, error *err) {
-    status rc = kind < STATED_FIGURE
-                    ? read_exact(node, key, kind, s, err)
-                    : read_figure(node, key, (printed_unit)(kind - STATED_FIGURE), s, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(kind < STATED_FIGURE
+             ? read_exact(node, key, kind, s, err)
+             : read_figure(node, key, (printed_unit)(kind - STATED_FIGURE), s, err));
     if (s->value < min || (above && s->value == min))
         return yaml_error(node, err, "'%s': expected a number %s %g, got %s", key,
                           above ? "above" : "of at least", min, node->text);
@@ -75,9 +74,8 @@ status stated_read(const yaml_node *node, const char *key, stated_kind kind, dou
     if (node->kind != YAML_SEQUENCE) return read_scalar(node, key, kind, min, above, s, err);
     if (node->count != 2)
         return yaml_error(node, err, "'%s': expected a number or [LOWEST, HIGHEST]", key);
-    status rc;
-    TRY(read_scalar(node->items[0], key, kind, min, above, &low, err));
-    TRY(read_scalar(node->items[1], key, kind, min, above, &high, err));
+    NEED(read_scalar(node->items[0], key, kind, min, above, &low, err));
+    NEED(read_scalar(node->items[1], key, kind, min, above, &high, err));
     if (low.is_range || high.is_range)
         return yaml_error(node, err, "'%s': expected [LOWEST, HIGHEST], got a ± b in a list", key);
     if (low.value > high.value)
@@ -89,8 +87,7 @@ status stated_read(const yaml_node *node, const char *key, stated_kind kind, dou
     s->range = (interval){low.range.low, high.range.high};
     size_t used = (size_t)snprintf(s->text, sizeof s->text, "%s", low.text);
     snprintf(s->text + used, sizeof s->text - used, "–%.40s", high.text);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 stated stated_inverse(const stated *s) {

@@ -50,9 +50,7 @@ static status usage(const parser *p, error *err, const char *what, const char *w
 }
 
 void cli_list_add(cli_list *list, const char *item) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items[list->count++] = item;
 }
 
@@ -326,8 +324,7 @@ status cli_parse(const cli_tool *tool, int argc, char **argv, logger *log, cli_l
     parser p = {.tool = tool, .log = log, .operands = operands, .argv = argv, .argc = argc};
     p.next = 1;
     *done = false;
-    status rc = take_all(&p, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(take_all(&p, err));
     if (p.help) print_help(tool);
     if (p.version)
         printf("%s%s %s\n", tool->name, strcmp(tool->name, "lockstep") == 0 ? "" : " (lockstep)",

@@ -75,4 +75,12 @@ status error_status(const error *err) MUST_CHECK;
         if (rc != STATUS_OK) goto out; \
     } while (0)
 
+// For functions that hold none: returns at once unless the call succeeds. Has a `rc` of its own, so
+// that the compiler refuses it where TRY is meant.
+#define NEED(call)                      \
+    do {                                \
+        const status rc = (call);       \
+        if (rc != STATUS_OK) return rc; \
+    } while (0)
+
 #endif

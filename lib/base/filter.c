@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/paths.h"
 
 enum { EXIT_NOT_FOUND = 127 }; // exit code of a child that could not become the program (POSIX)
 
@@ -26,9 +27,7 @@ static const char *search_path(void) {
 bool filter_exists(const char *program) {
     for (const char *part = search_path();;) {
         const size_t length = strcspn(part, ":");
-        char *path = memory_format("%.*s/%s", (int)length, part, program);
-        const bool there = access(path, X_OK) == 0;
-        free(path);
+        const bool there = paths_allow(X_OK, "%.*s/%s", (int)length, part, program);
         if (there || !part[length]) return there;
         part += length + 1;
     }

@@ -92,15 +92,13 @@ static status put_scalar(text *b, const yaml_node *node, error *err) {
 static status put_node(text *b, const yaml_node *node, error *err);
 
 static status put_sequence(text *b, const yaml_node *node, error *err) {
-    status rc = STATUS_OK;
     text_append(b, "[");
     for (size_t i = 0; i < node->count; i++) {
         if (i) text_append(b, ",");
-        TRY(put_node(b, node->items[i], err));
+        NEED(put_node(b, node->items[i], err));
     }
     text_append(b, "]");
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 typedef struct member {
@@ -150,16 +148,17 @@ status json_from_yaml(const yaml_node *node, char **json, error *err) {
 // ---- Printing for --json ----
 
 status json_print(const yaml_node *node, error *err) {
-    char *string = NULL;
-    output *out = NULL;
-    status rc;
-    TRY(json_from_yaml(node, &string, err));
-    TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "%s\n", string));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    free(string);
+    text line = {0};
+    status rc = put_node(&line, node, err);
+    text_append(&line, "\n");
+    if (rc == STATUS_OK) rc = output_write_file("-", text_string(&line), line.length, err);
+    text_release(&line);
+    return rc;
+}
+
+status json_answer(yaml_node *answer, error *err) {
+    const status rc = json_print(answer, err);
+    yaml_free(answer);
     return rc;
 }
 

@@ -21,6 +21,8 @@ status json_from_yaml(const yaml_node *node, char **text, error *err) MUST_CHECK
 // Prints the tree as canonical JSON and a line feed to standard output: the --json output of every
 // tool.
 status json_print(const yaml_node *node, error *err) MUST_CHECK;
+// The same of a tree that was made for it, which it frees.
+status json_answer(yaml_node *answer, error *err) MUST_CHECK;
 
 // Returns a new number, or a JSON null if it is not finite, which JSON cannot express.
 yaml_node *json_new_number(double value) MUST_CHECK;

@@ -166,8 +166,9 @@ void *memory_new_aligned(size_t count, size_t size) {
     return p;
 }
 
-void memory_grow(void **array, size_t *capacity, size_t needed, size_t size) {
-    if (!grow(array, capacity, needed, size)) memory_die(product(needed, size));
+void *memory_grow(void *array, size_t *capacity, size_t needed, size_t size) {
+    if (!grow(&array, capacity, needed, size)) memory_die(product(needed, size));
+    return array;
 }
 
 char *memory_string(const char *text) {

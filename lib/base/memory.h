@@ -25,9 +25,9 @@ void *memory_new(size_t count, size_t size) MUST_CHECK;
 // The same, aligned to MEMORY_ALIGNMENT.
 void *memory_new_aligned(size_t count, size_t size) MUST_CHECK;
 
-// Grows *array (elements of `size` bytes, room for *capacity) to hold at least `needed`, by
-// doubling. New elements are not zeroed.
-void memory_grow(void **array, size_t *capacity, size_t needed, size_t size);
+// Returns the array (elements of `size` bytes, room for *capacity) grown to hold at least `needed`,
+// by doubling. New elements are not zeroed.
+void *memory_grow(void *array, size_t *capacity, size_t needed, size_t size) MUST_CHECK;
 
 // Returns a copy of a string; free() it.
 char *memory_string(const char *text) MUST_CHECK;

@@ -60,9 +60,7 @@ static status check_output(const named_file *inputs, size_t input_count, const n
 
 status named_files_check(const named_file *inputs, size_t input_count, const named_file *outputs,
                          size_t output_count, error *err) {
-    for (size_t i = 0; i < output_count; i++) {
-        status rc = check_output(inputs, input_count, outputs, i, err);
-        if (rc != STATUS_OK) return rc;
-    }
+    for (size_t i = 0; i < output_count; i++)
+        NEED(check_output(inputs, input_count, outputs, i, err));
     return STATUS_OK;
 }

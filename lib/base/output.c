@@ -109,8 +109,7 @@ static bool lock_temporary(const output *o) {
 
 static status open_named(output *o, error *err) {
     for (;;) {
-        status rc = new_temporary_name(o, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(new_temporary_name(o, err));
         o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (o->fd < 0 && errno != EEXIST) break;
         if (o->fd >= 0 && lock_temporary(o)) break;
@@ -205,23 +204,12 @@ static status flush(output *o, error *err) {
 status output_write(output *o, const void *data, size_t bytes, error *err) {
     o->bytes += bytes;
     if (bytes > BUFFER_BYTES - o->used) {
-        status rc = flush(o, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(flush(o, err));
         if (bytes >= BUFFER_BYTES) return write_all(o, data, bytes, err);
     }
     if (bytes) memcpy(o->buffer + o->used, data, bytes);
     o->used += bytes;
     return STATUS_OK;
-}
-
-status output_format(output *o, error *err, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    char *text = memory_format_list(format, args);
-    va_end(args);
-    status rc = output_write(o, text, strlen(text), err);
-    free(text);
-    return rc;
 }
 
 uint64_t output_bytes(const output *o) {
@@ -245,8 +233,7 @@ static status publish(output *o, error *err) {
         int reason = give_name(o, o->path);
         o->fresh = !reason;
         if (reason != EEXIST) return reason ? failed(o, reason, err) : STATUS_OK;
-        status rc = new_temporary_name(o, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(new_temporary_name(o, err));
         reason = give_name(o, o->temporary);
         if (reason) {
             forget_temporary(o);
@@ -272,18 +259,16 @@ static status sync_folder(const output *o, error *err) {
 }
 
 status output_commit(output *o, error *err) {
-    status rc = STATUS_OK;
-    TRY(flush(o, err));
+    NEED(flush(o, err));
     sha256_finish(o->hash, o->sha256);
-    if (!o->direct && fsync(o->fd)) TRY(failed(o, errno, err));
-    if (!o->direct) TRY(publish(o, err));
+    if (!o->direct && fsync(o->fd)) NEED(failed(o, errno, err));
+    if (!o->direct) NEED(publish(o, err));
     int fd = o->fd;
     o->fd = -1;
     // A file that fsync wrote is whole, whatever close reports; it has its name by now.
-    if (close(fd) && o->direct) TRY(failed(o, errno, err));
-    if (!o->direct) TRY(sync_folder(o, err));
-out:
-    return rc;
+    if (close(fd) && o->direct) NEED(failed(o, errno, err));
+    if (!o->direct) NEED(sync_folder(o, err));
+    return STATUS_OK;
 }
 
 void output_free(output *o) {

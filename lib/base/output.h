@@ -22,9 +22,6 @@ status output_open(const char *path, output **out, error *err) MUST_CHECK;
 
 status output_write(output *o, const void *data, size_t bytes, error *err) MUST_CHECK;
 
-// Formats as printf does into the file.
-status output_format(output *o, error *err, const char *format, ...) PRINTF_LIKE(3, 4) MUST_CHECK;
-
 // Return the bytes written so far, and their SHA-256 as 64 hexadecimal digits and a zero (valid
 // after commit).
 uint64_t output_bytes(const output *o);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "base/paths.h"
 
+#include <dirent.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -22,6 +25,33 @@ size_t paths_stem(const char *path) {
 bool paths_is_folder(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool paths_allow(int how, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *path = memory_format_list(format, args);
+    const bool allowed = access(path, how) == 0;
+    va_end(args);
+    free(path);
+    return allowed;
+}
+
+char *paths_in(const char *folder, const char *path) {
+    return *path == '/' ? memory_string(path) : memory_format("%s/%s", folder, path);
+}
+
+bool paths_list(const char *folder, bool (*chosen)(const char *name), bool by_number,
+                strvec *names) {
+    struct dirent **found = NULL;
+    const int count = scandir(folder, &found, NULL, by_number ? versionsort : alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = found[i]->d_name;
+        if (chosen ? chosen(name) : *name != '.') strvec_add(names, name);
+        free(found[i]);
+    }
+    free(found);
+    return count >= 0;
 }
 
 void paths_real_folder(const char *path, char folder[PATH_MAX + 1]) {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/strvec.h"
 
 // Returns the last part of a path.
 const char *paths_name(const char *path);
@@ -15,6 +16,16 @@ const char *paths_name(const char *path);
 size_t paths_stem(const char *path);
 // Returns whether there is a folder, or a link to one.
 bool paths_is_folder(const char *path);
+// Is there a file or folder at the path that the format gives? `how`: as for access(2).
+bool paths_allow(int how, const char *format, ...) PRINTF_LIKE(2, 3);
+// Returns `path` as seen from `folder`: itself if it is absolute. free() it.
+char *paths_in(const char *folder, const char *path) MUST_CHECK;
+
+// Adds the names in a folder that are chosen (NULL: all but those that begin with '.'), sorted: as
+// texts, or `by_number` those of equal beginnings by the numbers in them. False, with errno, if the
+// folder cannot be read.
+bool paths_list(const char *folder, bool (*chosen)(const char *name), bool by_number,
+                strvec *names);
 
 // Writes the folder of `path`, with links resolved and ending in '/'; "" if it cannot be resolved.
 void paths_real_folder(const char *path, char folder[PATH_MAX + 1]);

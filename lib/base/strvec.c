@@ -10,9 +10,7 @@
 
 // Takes ownership of `word`.
 static void take_item(strvec *v, char *word) {
-    void *items = v->items;
-    memory_grow(&items, &v->capacity, v->count + 2, sizeof *v->items);
-    v->items = items;
+    v->items = memory_grow(v->items, &v->capacity, v->count + 2, sizeof *v->items);
     v->items[v->count++] = word;
     v->items[v->count] = NULL;
 }
@@ -76,8 +74,7 @@ status strvec_split_quoted(strvec *v, const char *text, error *err) {
     while (text) {
         while (isspace((unsigned char)*text)) text++;
         if (!*text) break;
-        status rc = take_quoted(v, &text, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(take_quoted(v, &text, err));
     }
     return STATUS_OK;
 }

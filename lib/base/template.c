@@ -75,10 +75,9 @@ static status step(renderer *r) {
 }
 
 static const char *keep(renderer *r, char *string) {
-    void *strings = r->strings;
+    const size_t count = r->string_count + 1;
     r->kept += strlen(string);
-    memory_grow(&strings, &r->string_capacity, r->string_count + 1, sizeof *r->strings);
-    r->strings = strings;
+    r->strings = memory_grow(r->strings, &r->string_capacity, count, sizeof *r->strings);
     return r->strings[r->string_count++] = string;
 }
 
@@ -183,53 +182,33 @@ static status look_up_name(renderer *r, const char *name, bool optional, value *
 
 // ---- Filters ----
 
-typedef status (*filter)(renderer *r, value *v, value given);
+typedef struct filter filter;
+struct filter {
+    const char *name;
+    status (*run)(renderer *r, const filter *f, value *v, value given);
+    const char *format; // of a number, with its digits
+    double scale;       // of the number
+    value_form form;
+};
 
-typedef enum number_form { FORM_FIXED, FORM_SIGNED, FORM_PERCENT, FORM_DIGITS } number_form;
-
-static char *print_number(number_form form, int digits, double n) {
-    switch (form) {
-    case FORM_FIXED: break;
-    case FORM_SIGNED: return memory_format("%+.*f", digits, n);
-    case FORM_PERCENT: return memory_format("%.*f %%", digits, 100 * n);
-    case FORM_DIGITS: return memory_format("%.*g", digits, n);
-    }
-    return memory_format("%.*f", digits, n);
+static status take_number(renderer *r, const filter *f, value *v) {
+    *v = plain(*v);
+    if (v->kind == VALUE_NUMBER || v->kind == VALUE_NOTHING) return STATUS_OK;
+    return wrong(r, "needs a number: filter", f->name);
 }
 
-static status print(renderer *r, value *v, number_form form, const char *name, int digits) {
-    const value own = plain(*v);
-    if (own.kind != VALUE_NUMBER && own.kind != VALUE_NOTHING)
-        return wrong(r, "needs a number: filter", name);
-    *v = own;
-    if (own.kind == VALUE_NOTHING) return STATUS_OK;
-    *v = string(keep(r, print_number(form, digits, own.number)));
-    v->id = own.id;
+static status print_number(renderer *r, const filter *f, value *v, value given) {
+    const int digits = given.kind == VALUE_NUMBER && given.number < 18 ? (int)given.number : 0;
+    const status rc = take_number(r, f, v);
+    if (rc != STATUS_OK || v->kind == VALUE_NOTHING) return rc;
+    const char *id = v->id;
+    *v = string(keep(r, memory_format(f->format, digits, f->scale * v->number)));
+    v->id = id;
     return STATUS_OK;
 }
 
-static int digits_of(value given) {
-    return given.kind == VALUE_NUMBER && given.number < 18 ? (int)given.number : 0;
-}
-
-static status filter_fixed(renderer *r, value *v, value given) {
-    return print(r, v, FORM_FIXED, "fixed", digits_of(given));
-}
-
-static status filter_signed(renderer *r, value *v, value given) {
-    return print(r, v, FORM_SIGNED, "signed", digits_of(given));
-}
-
-static status filter_percent(renderer *r, value *v, value given) {
-    return print(r, v, FORM_PERCENT, "percent", digits_of(given));
-}
-
-static status filter_digits(renderer *r, value *v, value given) {
-    return print(r, v, FORM_DIGITS, "digits", digits_of(given));
-}
-
-static status filter_grouped(renderer *r, value *v, value given) {
-    const status rc = filter_fixed(r, v, given);
+static status group_digits(renderer *r, const filter *f, value *v, value given) {
+    const status rc = print_number(r, f, v, given);
     if (rc != STATUS_OK || v->kind != VALUE_TEXT) return rc;
     const size_t length = strlen(v->text);
     text out = {0};
@@ -241,20 +220,17 @@ static status filter_grouped(renderer *r, value *v, value given) {
     return STATUS_OK;
 }
 
-static status filter_abs(renderer *r, value *v, value given) {
-    const value own = plain(*v);
+static status take_sign(renderer *r, const filter *f, value *v, value given) {
+    const status rc = take_number(r, f, v);
     (void)given;
-    if (own.kind != VALUE_NUMBER && own.kind != VALUE_NOTHING)
-        return wrong(r, "needs a number: filter", "abs");
-    *v = own;
-    v->number = fabs(own.number);
-    return STATUS_OK;
+    v->number = fabs(v->number);
+    return rc;
 }
 
-static status filter_size(renderer *r, value *v, value given) {
+static status count_items(renderer *r, const filter *f, value *v, value given) {
     (void)given;
     if (v->kind != VALUE_NODE && v->kind != VALUE_NOTHING)
-        return wrong(r, "needs a list: filter", "size");
+        return wrong(r, "needs a list: filter", f->name);
     *v = number(v->kind == VALUE_NODE ? (double)v->node->count : 0);
     return STATUS_OK;
 }
@@ -277,21 +253,21 @@ static const char *text_of(renderer *r, value v) {
     return NULL;
 }
 
-static status filter_short(renderer *r, value *v, value given) {
+static status shorten(renderer *r, const filter *f, value *v, value given) {
     enum { SHORT = 12 };
     const char *whole = text_of(r, *v);
     (void)given;
-    if (!whole) return wrong(r, "needs a text: filter", "short");
+    if (!whole) return wrong(r, "needs a text: filter", f->name);
     v->kind = VALUE_TEXT;
     v->text = keep(r, memory_format("%.*s", SHORT, whole));
     return STATUS_OK;
 }
 
-static status filter_bare(renderer *r, value *v, value given) {
+static status take_mark(renderer *r, const filter *f, value *v, value given) {
     static const char mark[] = "†";
     const char *id = plain(*v).id, *whole = text_of(r, *v);
     (void)given;
-    if (!whole) return wrong(r, "needs a text: filter", "bare");
+    if (!whole) return wrong(r, "needs a text: filter", f->name);
     const char *end = strstr(whole, mark);
     *v = end && !end[strlen(mark)]
              ? string(keep(r, memory_format("%.*s", (int)(end - whole), whole)))
@@ -300,23 +276,16 @@ static status filter_bare(renderer *r, value *v, value given) {
     return STATUS_OK;
 }
 
-static status filter_code(renderer *r, value *v, value given) {
+static status set_form(renderer *r, const filter *f, value *v, value given) {
     (void)r;
     (void)given;
-    v->form = FORM_CODE;
+    v->form = f->form;
     return STATUS_OK;
 }
 
-static status filter_literal(renderer *r, value *v, value given) {
-    (void)r;
-    (void)given;
-    v->form = FORM_LITERAL;
-    return STATUS_OK;
-}
-
-static status filter_name(renderer *r, value *v, value given) {
+static status find_word(renderer *r, const filter *f, value *v, value given) {
     const char *word = text_of(r, *v);
-    if (given.kind != VALUE_TEXT) return wrong(r, "needs the name of a table: filter", "name");
+    if (given.kind != VALUE_TEXT) return wrong(r, "needs the name of a table: filter", f->name);
     const yaml_node *table = r->host->names ? yaml_find(r->host->names, given.text) : NULL;
     if (!table) return wrong(r, "there is no table of names", given.text);
     const yaml_node *found = word ? yaml_find(table, word) : NULL;
@@ -324,17 +293,24 @@ static status filter_name(renderer *r, value *v, value given) {
     return STATUS_OK;
 }
 
-static const struct {
-    const char *name;
-    filter run;
-} filters[] = {{"fixed", filter_fixed},   {"signed", filter_signed},   {"percent", filter_percent},
-               {"digits", filter_digits}, {"grouped", filter_grouped}, {"abs", filter_abs},
-               {"size", filter_size},     {"short", filter_short},     {"bare", filter_bare},
-               {"code", filter_code},     {"literal", filter_literal}, {"name", filter_name}};
+static const filter filters[] = {
+    {"fixed", print_number, "%.*f", .scale = 1},
+    {"signed", print_number, "%+.*f", .scale = 1},
+    {"percent", print_number, "%.*f %%", .scale = 100},
+    {"digits", print_number, "%.*g", .scale = 1},
+    {"grouped", group_digits, "%.*f", .scale = 1},
+    {"abs", .run = take_sign},
+    {"size", .run = count_items},
+    {"short", .run = shorten},
+    {"bare", .run = take_mark},
+    {"code", .run = set_form, .form = FORM_CODE},
+    {"literal", .run = set_form, .form = FORM_LITERAL},
+    {"name", .run = find_word},
+};
 
 static status run_filter(renderer *r, const char *name, value given, value *v) {
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
-        if (strcmp(filters[i].name, name) == 0) return filters[i].run(r, v, given);
+        if (strcmp(filters[i].name, name) == 0) return filters[i].run(r, &filters[i], v, given);
     return wrong(r, "there is no filter", name);
 }
 
@@ -465,8 +441,7 @@ static void write_plain(text *out, const char *shown) {
 
 static status write_value(renderer *r, const expression *e, text *out) {
     value v;
-    status rc = evaluate(r, e, &v);
-    if (rc != STATUS_OK) return rc;
+    NEED(evaluate(r, e, &v));
     const char *id = v.id ? v.id : plain(v).id, *shown = text_of(r, v);
     if (!shown) return wrong(r, "cannot write a list or a mapping", e->text ? e->text : "");
     if (r->host->plain) {
@@ -492,9 +467,8 @@ static status write_value(renderer *r, const expression *e, text *out) {
 static status render(renderer *r, const part_list *parts, text *out);
 
 static void set(renderer *r, const char *name, value v) {
-    void *variables = r->variables;
-    memory_grow(&variables, &r->variable_capacity, r->variable_count + 1, sizeof *r->variables);
-    r->variables = variables;
+    r->variables = memory_grow(r->variables, &r->variable_capacity, r->variable_count + 1,
+                               sizeof *r->variables);
     r->variables[r->variable_count++] = (variable){name, v};
 }
 
@@ -585,7 +559,7 @@ static status read_file(renderer *r, const char *name, const known_template **fo
             return STATUS_OK;
         }
     error own = {0};
-    char *place = NULL, *source = r->host->find(r->host->context, name, &place, &own);
+    char *place = NULL, *source = r->host->find(r->host->folders, name, &place, &own);
     if (!source)
         return error_set(r->err, STATUS_INPUT, "%s:%d: %s", r->place, r->line, own.message);
     known_template *t = memory_new(1, sizeof *t);
@@ -597,9 +571,7 @@ static status read_file(renderer *r, const char *name, const known_template **fo
         free_template(t);
         return rc;
     }
-    void *items = c->items;
-    memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
-    c->items = items;
+    c->items = memory_grow(c->items, &c->capacity, c->count + 1, sizeof *c->items);
     *found = c->items[c->count++] = t;
     return STATUS_OK;
 }

@@ -66,8 +66,10 @@ void template_cache_release(template_cache *c);
 typedef struct template_host {
     template_cache *cache;
     // Returns the text of a template, and in *place its name for messages, if it has another one;
-    // free() both. NULL with `err` filled if it cannot be read. Called once for each template.
-    char *(*find)(void *context, const char *name, char **place, error *err);
+    // free() both. NULL with `err` filled if it cannot be read. Called once for each template, with
+    // `folders`.
+    char *(*find)(void *folders, const char *name, char **place, error *err);
+    void *folders;
     // Returns a member that a mapping lacks, or NULL. Sets *known if the member may be absent.
     const yaml_node *(*member)(void *context, const yaml_node *mapping, const char *key,
                                bool *known);

@@ -249,9 +249,7 @@ typedef struct blocks {
 } blocks;
 
 static part *add_part(part_list *list, part_kind kind, int line) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     part *p = &list->items[list->count++];
     *p = (part){.kind = kind, .line = line};
     return p;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/printable.h"
@@ -21,9 +22,7 @@ void text_release(text *t) {
 }
 
 static void reserve(text *t, size_t more) {
-    void *data = t->data;
-    memory_grow(&data, &t->capacity, t->length + more + 1, 1);
-    t->data = data;
+    t->data = memory_grow(t->data, &t->capacity, t->length + more + 1, 1);
 }
 
 void text_bytes(text *t, const char *bytes, size_t count) {
@@ -49,6 +48,16 @@ void text_format(text *t, const char *format, ...) {
         t->length += (size_t)length;
     }
     va_end(again);
+}
+
+bool text_read(text *t, int fd, size_t most) {
+    char part[1 << 14];
+    for (ssize_t got = 1; got != 0 && t->length <= most;) {
+        got = read(fd, part, sizeof part);
+        if (got < 0 && errno != EINTR) return false;
+        if (got > 0) text_bytes(t, part, (size_t)got);
+    }
+    return true;
 }
 
 const char *text_string(const text *t) {

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_BASE_TEXT_H
 #define LOCKSTEP_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -27,6 +28,10 @@ void text_markup(text *t, const char *string);
 void text_csv(text *t, const char *string);
 // Appends bytes in base64 (RFC 4648, with padding).
 void text_base64(text *t, const void *bytes, size_t count);
+
+// Appends what a file has from here on, and stops where the text is longer than `most` bytes.
+// False, with errno, if it cannot be read.
+bool text_read(text *t, int fd, size_t most);
 
 // Returns the string, never NULL: "" if nothing was added.
 const char *text_string(const text *t);

@@ -55,9 +55,7 @@ void trace_free(trace *t) {
 void trace_track_new(trace *t, trace_track **out, const char *format, ...) {
     *out = NULL;
     if (!t) return;
-    void *tracks = t->tracks;
-    memory_grow(&tracks, &t->capacity, t->count + 1, sizeof(trace_track *));
-    t->tracks = tracks;
+    t->tracks = memory_grow(t->tracks, &t->capacity, t->count + 1, sizeof(trace_track *));
     // Aligned: threads that write their tracks at the same time share no cache line.
     trace_track *track = memory_new_aligned(1, sizeof *track);
     track->spans = memory_new(t->room, sizeof *track->spans);

@@ -2,12 +2,15 @@
 // Converts text to a tree and back with libyaml: reads its events into nodes, and makes the
 // refusals of yaml_tree.h, because line and column are known here.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/yaml_tree_internal.h"
@@ -286,20 +289,13 @@ status yaml_read_text(const char *string, size_t bytes, const char *name, yaml_n
 
 status yaml_read_file(const char *path, yaml_node **root, error *err) {
     *root = NULL;
-    status rc;
     text content = {0};
-    char part[1 << 14];
-    FILE *file = fopen(path, "rbe");
-    if (!file) return error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
-    for (size_t bytes;
-         content.length <= YAML_MAX_BYTES && (bytes = fread(part, 1, sizeof part, file)) > 0;)
-        text_bytes(&content, part, bytes);
-    if (ferror(file))
-        rc = error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
-    else
-        rc = yaml_read_text(text_string(&content), content.length, path, root, err);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    status rc = file >= 0 && text_read(&content, file, YAML_MAX_BYTES)
+                    ? yaml_read_text(text_string(&content), content.length, path, root, err)
+                    : error_system(err, STATUS_INPUT, errno, "cannot read YAML file: '%s'", path);
     text_release(&content);
-    fclose(file);
+    if (file >= 0) close(file);
     return rc;
 }
 
@@ -373,12 +369,12 @@ status yaml_write_text(const yaml_node *root, char **to, size_t *bytes, error *e
     return rc;
 }
 
-status yaml_write(const yaml_node *root, output *out, error *err) {
+status yaml_write_file(const yaml_node *root, const char *path, error *err) {
     char *string;
     size_t bytes;
     status rc = yaml_write_text(root, &string, &bytes, err);
     if (rc != STATUS_OK) return rc;
-    rc = output_write(out, string, bytes, err);
+    rc = output_write_file(path, string, bytes, err);
     free(string);
     return rc;
 }

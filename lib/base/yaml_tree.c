@@ -50,14 +50,11 @@ void yaml_node_free(yaml_node *node) {
     free(node);
 }
 
-static void grow(yaml_node *collection) {
-    size_t keys_capacity = collection->capacity;
-    void *items = collection->items, *keys = collection->keys;
-    if (collection->kind == YAML_MAPPING)
-        memory_grow(&keys, &keys_capacity, collection->count + 1, sizeof(char *));
-    memory_grow(&items, &collection->capacity, collection->count + 1, sizeof(yaml_node *));
-    collection->items = items;
-    collection->keys = keys;
+static void grow(yaml_node *c) {
+    size_t room = c->capacity;
+    if (c->kind == YAML_MAPPING)
+        c->keys = memory_grow(c->keys, &room, c->count + 1, sizeof *c->keys);
+    c->items = memory_grow(c->items, &c->capacity, c->count + 1, sizeof *c->items);
 }
 
 void yaml_append(yaml_node *sequence, yaml_node *item) {

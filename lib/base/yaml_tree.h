@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/output.h"
 
 enum { YAML_MAX_DEPTH = 8, YAML_MAX_BYTES = 1 << 20 };
 
@@ -113,7 +112,7 @@ void yaml_remove(yaml_node *mapping, const char *key);
 bool yaml_equal(const yaml_node *a, const yaml_node *b);
 
 // Writing: block style, two spaces, keys in the order of the tree.
-status yaml_write(const yaml_node *root, output *out, error *err) MUST_CHECK;
+status yaml_write_file(const yaml_node *root, const char *path, error *err) MUST_CHECK;
 // The same into a string; free() it.
 status yaml_write_text(const yaml_node *root, char **text, size_t *bytes, error *err) MUST_CHECK;
 // Only strings that are UTF-8 (printable_is_utf8) can be written.

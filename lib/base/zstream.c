@@ -109,10 +109,7 @@ static status refuse(const zreader *r, size_t code, error *err) {
 }
 
 static status read_plain(zreader *r, ZSTD_outBuffer *out, error *err) {
-    if (r->in.pos == r->in.size && !r->ended) {
-        status rc = fill(r, err);
-        if (rc != STATUS_OK) return rc;
-    }
+    if (r->in.pos == r->in.size && !r->ended) NEED(fill(r, err));
     size_t n = r->in.size - r->in.pos, room = out->size - out->pos;
     if (n > room) n = room;
     memcpy((unsigned char *)out->dst + out->pos, r->buffer + r->in.pos, n);
@@ -260,8 +257,7 @@ static status compress(zwriter *w, ZSTD_inBuffer in, ZSTD_EndDirective mode, err
         ZSTD_outBuffer out = {.dst = w->buffer, .size = w->capacity};
         left = ZSTD_compressStream2(w->context, &out, &in, mode);
         if (ZSTD_isError(left)) return zstd_failed(left, err);
-        status rc = output_write(w->out, w->buffer, out.pos, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(output_write(w->out, w->buffer, out.pos, err));
     } while (mode == ZSTD_e_end ? left != 0 : in.pos < in.size);
     return STATUS_OK;
 }

@@ -305,17 +305,14 @@ static status check_list(devices *d, const report *r, error *err) {
 
 static status open_gpus(devices *d, int world_size, const char *path, error *err) {
     report r;
-    status rc;
-    TRY(probe_in_child(path, &r, err));
+    NEED(probe_in_child(path, &r, err));
     if (devices_have(d, DEVICE_AUTO)) {
         d->count = r.count < world_size ? r.count : world_size;
         if (d->count > DEVICES_MAX) d->count = DEVICES_MAX;
         for (int i = 0; i < d->count; i++) d->list[i] = (listed_device){DEVICE_CUDA, i};
     }
-    TRY(check_list(d, &r, err));
-    TRY(open_library(path, &d->cuda, err));
-out:
-    return rc;
+    NEED(check_list(d, &r, err));
+    return open_library(path, &d->cuda, err);
 }
 
 static void take_cpu(devices *d) {

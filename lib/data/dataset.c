@@ -129,22 +129,18 @@ static status read_shape(file_view *v, dataset *d, error *err) {
 
 // Reads everything that the first file states about the whole dataset.
 static status read_description(file_view *v, dataset *d, error *err) {
-    status rc;
-    TRY(read_shape(v, d, err));
-    TRY(copy_name(v, "dataset", d->name, sizeof d->name, err));
-    TRY(copy_name(v, "split", d->split, sizeof d->split, err));
-    TRY(read_class_count(v, &d->classes, err));
-    TRY(read_numbers(v, "mean", d->channels, pixel_mean_is_possible, d->mean, err));
-    TRY(read_numbers(v, "std", d->channels, pixel_deviation_is_possible, d->std, err));
-out:
-    return rc;
+    NEED(read_shape(v, d, err));
+    NEED(copy_name(v, "dataset", d->name, sizeof d->name, err));
+    NEED(copy_name(v, "split", d->split, sizeof d->split, err));
+    NEED(read_class_count(v, &d->classes, err));
+    NEED(read_numbers(v, "mean", d->channels, pixel_mean_is_possible, d->mean, err));
+    return read_numbers(v, "std", d->channels, pixel_deviation_is_possible, d->std, err);
 }
 
 // Checks that a later file agrees with the first one.
 static status check_same(file_view *v, const dataset *d, error *err) {
     dataset other = {0};
-    status rc = read_shape(v, &other, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_shape(v, &other, err));
     if (other.channels != d->channels || other.height != d->height || other.width != d->width)
         return error_set(err, STATUS_INPUT,
                          "cannot read dataset: '%s': images are %d x %d x %d, but %d x %d x %d in "
@@ -205,8 +201,7 @@ static status index_samples(dataset *d, error *err) {
         v.images = tensor_file_find(v.file, "images");
         v.labels = tensor_file_find(v.file, "labels");
         v.ids = tensor_file_find(v.file, "ids");
-        status rc = take_samples(&v, d, at, labels, ids, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(take_samples(&v, d, at, labels, ids, err));
         at += (uint32_t)v.labels->shape[0];
     }
     return STATUS_OK;
@@ -288,10 +283,9 @@ static status check_shard(dataset *d, int v, error *err) {
     const char *path = d->paths[v];
     const char *source = tensor_file_metadata(&d->files[v], "source");
     uint64_t shards, shard, seed;
-    status rc;
-    TRY(number(d, v, "shards", &shards, err));
-    TRY(number(d, v, "shard", &shard, err));
-    TRY(number(d, v, "shard_seed", &seed, err));
+    NEED(number(d, v, "shards", &shards, err));
+    NEED(number(d, v, "shard", &shard, err));
+    NEED(number(d, v, "shard_seed", &seed, err));
     if (shards != (uint64_t)d->shards || shard != (uint64_t)v)
         return error_set(err, STATUS_INPUT,
                          "cannot read dataset: '%s': holds shard %" PRIu64 " of %" PRIu64
@@ -310,8 +304,7 @@ static status check_shard(dataset *d, int v, error *err) {
                          "cannot read dataset: '%s': its %s differs from that of '%s': shards of "
                          "two deals are mixed",
                          path, seed != d->shard_seed ? "shard_seed" : "source", d->paths[0]);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Sizes are checked last: one foreign file among the shards makes all of them look wrong.
@@ -328,11 +321,9 @@ static status check_size(const dataset *d, int v, error *err) {
 // Checks that the files are the shards of one partition of one source, in order and of the right
 // sizes, and fills shard_seed and source.
 static status check_shards(dataset *d, error *err) {
-    status rc = STATUS_OK;
-    for (int v = 0; v < d->shards; v++) TRY(check_shard(d, v, err));
-    for (int v = 0; v < d->shards; v++) TRY(check_size(d, v, err));
-out:
-    return rc;
+    for (int v = 0; v < d->shards; v++) NEED(check_shard(d, v, err));
+    for (int v = 0; v < d->shards; v++) NEED(check_size(d, v, err));
+    return STATUS_OK;
 }
 
 // ---- Reading ----
@@ -391,12 +382,9 @@ status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int h
                            int classes, const uint8_t *images, const uint32_t *labels,
                            const uint32_t *ids, error *err) {
     const int64_t shape[4] = {samples, channels, height, width};
-    status rc;
-    TRY(tensor_file_add(f, "images", TENSOR_U8, 4, shape, images, false, err));
-    TRY(labels_add(f, labels, samples, classes, err));
-    TRY(tensor_file_add(f, "ids", TENSOR_U32, 1, shape, ids, false, err));
-out:
-    return rc;
+    NEED(tensor_file_add(f, "images", TENSOR_U8, 4, shape, images, false, err));
+    NEED(labels_add(f, labels, samples, classes, err));
+    return tensor_file_add(f, "ids", TENSOR_U32, 1, shape, ids, false, err);
 }
 
 static status add_list(tensor_file *f, const char *key, yaml_node *list, error *err) {
@@ -429,14 +417,11 @@ static status add_numbers(tensor_file *f, const char *key, const float *values, 
 
 status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,
                         const uint32_t *labels, const uint32_t *ids, error *err) {
-    status rc;
-    TRY(dataset_add_tensors(f, info->samples, info->channels, info->height, info->width,
-                            info->classes, images, labels, ids, err));
-    TRY(tensor_file_add_metadata(f, "dataset", info->name, err));
-    TRY(tensor_file_add_metadata(f, "split", info->split, err));
-    TRY(add_names(f, "classes", info->class_names, info->classes, err));
-    TRY(add_numbers(f, "mean", info->mean, info->channels, err));
-    TRY(add_numbers(f, "std", info->std, info->channels, err));
-out:
-    return rc;
+    NEED(dataset_add_tensors(f, info->samples, info->channels, info->height, info->width,
+                             info->classes, images, labels, ids, err));
+    NEED(tensor_file_add_metadata(f, "dataset", info->name, err));
+    NEED(tensor_file_add_metadata(f, "split", info->split, err));
+    NEED(add_names(f, "classes", info->class_names, info->classes, err));
+    NEED(add_numbers(f, "mean", info->mean, info->channels, err));
+    return add_numbers(f, "std", info->std, info->channels, err);
 }

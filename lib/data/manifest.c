@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,17 +320,21 @@ out:
 
 status manifest_write(manifest *m, const char *path, error *err) {
     char key[SHA256_TEXT_BYTES], folder[PATH_MAX + 1], ended[CLOCK_TEXT_BYTES];
-    status rc = STATUS_OK;
     paths_real_folder(path, folder);
     clock_utc(ended);
     let_outputs_age(part(m, "outputs"));
     put_text(manifest_run(m), "end", ended);
-    TRY(manifest_key(m, key, err));
+    NEED(manifest_key(m, key, err));
     put_text(m->root, "key", key);
-    TRY(make_relative(part(m, "inputs"), folder, err));
-    TRY(make_relative(part(m, "outputs"), folder, err));
-    rc = manifest_write_tree(m->root, path, err);
-out:
+    NEED(make_relative(part(m, "inputs"), folder, err));
+    NEED(make_relative(part(m, "outputs"), folder, err));
+    return manifest_write_tree(m->root, path, err);
+}
+
+status manifest_write_in(manifest *m, const char *folder, error *err) {
+    char *path = memory_format("%s/manifest.yaml", folder);
+    const status rc = manifest_write(m, path, err);
+    free(path);
     return rc;
 }
 
@@ -341,16 +346,14 @@ static status check_files(const yaml_node *root, const char *key, error *err) {
     int64_t bytes;
     if (!list || list->kind != YAML_SEQUENCE)
         return yaml_error(list ? list : root, err, "'%s': expected a list of files", key);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < list->count; i++) {
         const yaml_node *entry = list->items[i];
         if (!yaml_find(entry, "path") || !yaml_find(entry, "bytes"))
             return yaml_error(entry, err, "'%s': an entry needs 'path' and 'bytes'", key);
-        TRY(yaml_string(yaml_find(entry, "path"), "path", &path, err));
-        TRY(yaml_integer(yaml_find(entry, "bytes"), "bytes", 0, INT64_MAX, &bytes, err));
+        NEED(yaml_string(yaml_find(entry, "path"), "path", &path, err));
+        NEED(yaml_integer(yaml_find(entry, "bytes"), "bytes", 0, INT64_MAX, &bytes, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status manifest_read(const char *path, yaml_node **root, error *err) {
@@ -365,6 +368,18 @@ status manifest_read(const char *path, yaml_node **root, error *err) {
     if (rc == STATUS_OK) return rc;
     yaml_free(*root);
     *root = NULL;
+    return rc;
+}
+
+status manifest_read_in(yaml_node **root, error *err, const char *folder, ...) {
+    va_list args;
+    va_start(args, folder);
+    char *where = memory_format_list(folder, args);
+    char *path = memory_format("%s/manifest.yaml", where);
+    const status rc = manifest_read(path, root, err);
+    va_end(args);
+    free(path);
+    free(where);
     return rc;
 }
 

@@ -59,6 +59,8 @@ yaml_node *manifest_run(manifest *m);
 // Completes `end` and `key`, makes paths relative to the folder of `path`, and writes the file.
 // Call it once per manifest, when every output exists.
 status manifest_write(manifest *m, const char *path, error *err) MUST_CHECK;
+// The same as the manifest of a folder, FOLDER/manifest.yaml.
+status manifest_write_in(manifest *m, const char *folder, error *err) MUST_CHECK;
 // Writes the tree of a manifest that manifest_read returned and the caller changed. Its last line
 // is `digest: SHA-256` of all lines above it, which manifest_verify_text compares
 // (manifest_check.h).
@@ -91,6 +93,9 @@ bool manifest_same_kind(const char *tool, const char *other);
 
 // Reads a manifest and checks its schema. Free with yaml_free.
 status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;
+// The same of the folder that the format gives.
+status manifest_read_in(yaml_node **root, error *err, const char *folder, ...)
+    PRINTF_LIKE(3, 4) MUST_CHECK;
 
 // Returns the content hash that a manifest records for its output `name`: "model.st.zst"; "": none.
 const char *manifest_output_content(const yaml_node *root, const char *name);

@@ -30,9 +30,7 @@ void manifest_finding(manifest_findings *f, const char *format, ...) {
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    void *lines = f->lines;
-    memory_grow(&lines, &f->capacity, f->count + 1, sizeof *f->lines);
-    f->lines = lines;
+    f->lines = memory_grow(f->lines, &f->capacity, f->count + 1, sizeof *f->lines);
     f->lines[f->count++] = memory_string(line);
 }
 
@@ -205,8 +203,7 @@ static status show(const yaml_node *node, char *text, size_t size, error *err) {
         return STATUS_OK;
     }
     char *json;
-    status rc = json_from_yaml(node, &json, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(json_from_yaml(node, &json, err));
     snprintf(text, size, "%s", json);
     free(json);
     return STATUS_OK;
@@ -344,14 +341,11 @@ status manifest_diff(const yaml_node *a, const yaml_node *b, manifest_findings *
     comparing c = {f, err};
     const yaml_node *inputs[] = {yaml_find(a, "inputs"), yaml_find(b, "inputs")};
     const yaml_node *outputs[] = {yaml_find(a, "outputs"), yaml_find(b, "outputs")};
-    status rc = STATUS_OK;
-    TRY(compare_tools(&c, a, b));
+    NEED(compare_tools(&c, a, b));
     compare_inputs(&c, inputs[0], inputs[1], false);
     compare_inputs(&c, inputs[1], inputs[0], true);
-    TRY(compare_outputs(&c, outputs[0], outputs[1], false));
-    TRY(compare_outputs(&c, outputs[1], outputs[0], true));
-    TRY(compare(&c, "parameters", yaml_find(a, "parameters"), yaml_find(b, "parameters")));
-    TRY(compare(&c, "results", yaml_find(a, "results"), yaml_find(b, "results")));
-out:
-    return rc;
+    NEED(compare_outputs(&c, outputs[0], outputs[1], false));
+    NEED(compare_outputs(&c, outputs[1], outputs[0], true));
+    NEED(compare(&c, "parameters", yaml_find(a, "parameters"), yaml_find(b, "parameters")));
+    return compare(&c, "results", yaml_find(a, "results"), yaml_find(b, "results"));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "data/manifest_folders.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +31,6 @@ bool manifest_is_run_folder(const char *path) {
 
 enum { HINT_DEPTH = 2, MOST_HINTS = 3 }; // ARTIFACTS/EXPERIMENT/seed-S
 
-static int is_visible(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
-
 static void add_run(text *t, const char *path, int *count) {
     if (++*count <= MOST_HINTS)
         text_format(t, "%s'%s'", *count > 1 ? ", " : ": folders of runs are ", path);
@@ -45,19 +40,18 @@ static void add_run(text *t, const char *path, int *count) {
 
 // Adds the folders of runs below `folder`, until there are too many for a line.
 static void add_runs(text *t, const char *folder, int depth, int *count) {
-    struct dirent **found = NULL;
-    const int entries = scandir(folder, &found, is_visible, versionsort);
-    for (int i = 0; i < entries; i++) {
-        char *path = memory_format("%s/%s", folder, found[i]->d_name);
+    strvec names = {0};
+    (void)paths_list(folder, NULL, true, &names);
+    for (size_t i = 0; i < names.count; i++) {
+        char *path = memory_format("%s/%s", folder, names.items[i]);
         const bool room = *count <= MOST_HINTS;
         if (room && manifest_is_run_folder(path))
             add_run(t, path, count);
         else if (room && depth > 1 && paths_is_folder(path))
             add_runs(t, path, depth - 1, count);
         free(path);
-        free(found[i]);
     }
-    free(found);
+    strvec_release(&names);
 }
 
 char *manifest_hint_runs(const char *path) {

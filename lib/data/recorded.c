@@ -138,7 +138,6 @@ status recorded_add_file(manifest *m, const char *path, error *err) {
 
 status recorded_add_input(manifest *m, const char *path, error *err) {
     bool folder;
-    status rc = shard_files_is_folder(path, &folder, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(shard_files_is_folder(path, &folder, err));
     return folder ? add_shards(m, path, err) : recorded_add_file(m, path, err);
 }

@@ -83,8 +83,7 @@ status shard_files_list(const char *folder, char ***paths, int *count, error *er
     char name[SHARD_NAME_BYTES];
     *paths = NULL;
     *count = 0;
-    status rc = scan(folder, found, &shards, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(scan(folder, found, &shards, err));
     if (!shards) return refuse_folder(folder, err);
     for (int v = 0; v < shards; v++) {
         if (found[v]) continue;

@@ -41,18 +41,16 @@ static status describe_shard(tensor_file *f, const dataset *d, int shards, int s
                              uint64_t shard_seed, error *err) {
     static const char *const keys[] = {"dataset", "split", "classes", "mean", "std"};
     char text[24];
-    status rc = STATUS_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        TRY(tensor_file_add_metadata(f, keys[i], tensor_file_metadata(&d->files[0], keys[i]), err));
+        NEED(
+            tensor_file_add_metadata(f, keys[i], tensor_file_metadata(&d->files[0], keys[i]), err));
     snprintf(text, sizeof text, "%d", shards);
-    TRY(tensor_file_add_metadata(f, "shards", text, err));
+    NEED(tensor_file_add_metadata(f, "shards", text, err));
     snprintf(text, sizeof text, "%d", shard);
-    TRY(tensor_file_add_metadata(f, "shard", text, err));
+    NEED(tensor_file_add_metadata(f, "shard", text, err));
     snprintf(text, sizeof text, "%" PRIu64, shard_seed);
-    TRY(tensor_file_add_metadata(f, "shard_seed", text, err));
-    TRY(tensor_file_add_metadata(f, "source", d->source, err));
-out:
-    return rc;
+    NEED(tensor_file_add_metadata(f, "shard_seed", text, err));
+    return tensor_file_add_metadata(f, "source", d->source, err);
 }
 
 static status write_shard(const dataset *d, const partition *p, int v, uint64_t shard_seed,
@@ -166,19 +164,13 @@ static void describe(const arguments *a, const dataset *d, manifest *m) {
 
 static status write_folder(const arguments *a, const dataset *d, const logger *log, manifest *m,
                            error *err) {
-    char *path = memory_format("%s/manifest.yaml", a->out);
-    status rc;
-    TRY(manifest_remove_old(m, a->out, err));
-    TRY(shard_write(d, (int)a->shards, (uint64_t)a->seed, a->out, log, m, err));
-    TRY(manifest_write(m, path, err));
-out:
-    free(path);
-    return rc;
+    NEED(manifest_remove_old(m, a->out, err));
+    NEED(shard_write(d, (int)a->shards, (uint64_t)a->seed, a->out, log, m, err));
+    return manifest_write_in(m, a->out, err);
 }
 
 static status read_unsharded(const arguments *a, dataset *d, error *err) {
-    status rc = dataset_read(a->in, d, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(dataset_read(a->in, d, err));
     if (d->shards)
         return error_set(err, STATUS_INPUT,
                          "cannot shard: '%s': already contains shards; pass the unsharded file",

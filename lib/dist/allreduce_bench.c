@@ -73,18 +73,16 @@ static status open_values(member *m, size_t n, error *err) {
 
 static status open_member(member *m, const allreduce_options *o, comm *c, error *err) {
     const size_t size = (size_t)c->size, most = (size_t)most_iterations(o);
-    status rc = STATUS_OK;
     *m = (member){.options = o, .comm = c};
     m->first = memory_new(size + 1, sizeof *m->first);
     m->ns = memory_new(most, sizeof *m->ns);
     m->all_ns = memory_new(size * most, sizeof *m->all_ns);
-    if (!on_devices(o)) TRY(open_values(m, o->max_bytes / sizeof(float), err));
+    if (!on_devices(o)) NEED(open_values(m, o->max_bytes / sizeof(float), err));
     // Temporarily holds the number of groups of each rank: one.
     for (int r = 0; r < c->size; r++) m->first[r] = 1;
-    TRY(reduction_tree_init(&m->tree, m->first, c->size, err));
+    NEED(reduction_tree_init(&m->tree, m->first, c->size, err));
     for (int r = 0; r <= c->size; r++) m->first[r] = r;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static void close_member(member *m) {
@@ -101,20 +99,14 @@ static status exchange(member *m, size_t n, error *err) {
     comm *c = m->comm;
     const comm_ownership own = {&m->tree, m->first};
     const float *const term[] = {m->values};
-    status rc = STATUS_OK;
     if (c->size == 1) {
         memcpy(m->result, m->values, n * sizeof *m->result);
-        return rc;
+        return STATUS_OK;
     }
-    TRY(c->ops->barrier(c, err));
-    if (m->device)
-        rc = device_vector_reduce(m->device, m->options->fast, err);
-    else if (m->options->fast)
-        rc = c->ops->reduce_fast(c, m->values, n, err);
-    else
-        rc = c->ops->reduce_exact(c, &own, term, m->values, n, err);
-out:
-    return rc;
+    NEED(c->ops->barrier(c, err));
+    if (m->device) return device_vector_reduce(m->device, m->options->fast, err);
+    if (m->options->fast) return c->ops->reduce_fast(c, m->values, n, err);
+    return c->ops->reduce_exact(c, &own, term, m->values, n, err);
 }
 
 static void fill(member *m, size_t n, float value) {
@@ -137,15 +129,12 @@ static status check_values(member *m, size_t n, error *err) {
 
 // Starts a size with a reduction that is checked, not timed.
 static status begin_size(member *m, size_t n, error *err) {
-    status rc;
     if (!on_devices(m->options)) return check_values(m, n, err);
     const devices *d = m->options->devices;
     const int place = m->options->group ? m->options->local_rank : m->comm->rank;
-    TRY(device_vector_open(devices_backend(d, place), devices_index(d, place), m->comm, n,
-                           &m->device, err));
-    rc = device_vector_check(m->device, m->options->fast, err);
-out:
-    return rc;
+    NEED(device_vector_open(devices_backend(d, place), devices_index(d, place), m->comm, n,
+                            &m->device, err));
+    return device_vector_check(m->device, m->options->fast, err);
 }
 
 static status end_size(member *m, error *err) {
@@ -171,8 +160,7 @@ static status choose_iterations(member *m, uint64_t warm_up, int *iterations, er
     uint64_t slowest = 1;
     *iterations = m->options->iterations;
     if (*iterations) return STATUS_OK;
-    status rc = gather_times(m, &warm_up, 1, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(gather_times(m, &warm_up, 1, err));
     for (int r = 0; r < m->comm->size; r++)
         if (m->all_ns[r] > slowest) slowest = m->all_ns[r];
     const uint64_t fit = MOMENT_NS / slowest;
@@ -195,30 +183,27 @@ static status time_size(member *m, size_t bytes, allreduce_time *row, error *err
     const size_t n = bytes / sizeof(float);
     uint64_t begin = 0;
     int iterations;
-    status rc;
-    TRY(begin_size(m, n, err));
+    NEED(begin_size(m, n, err));
     for (int i = 0; i < WARM_UPS; i++) {
         begin = clock_now();
-        TRY(exchange(m, n, err));
+        NEED(exchange(m, n, err));
     }
-    TRY(choose_iterations(m, clock_now() - begin, &iterations, err));
+    NEED(choose_iterations(m, clock_now() - begin, &iterations, err));
     begin = clock_now();
     for (int i = 0; i < iterations; i++) {
-        TRY(exchange(m, n, err));
+        NEED(exchange(m, n, err));
         const uint64_t end = clock_now();
         m->ns[i] = end - begin;
         begin = end;
     }
-    TRY(gather_times(m, m->ns, iterations, err));
+    NEED(gather_times(m, m->ns, iterations, err));
     if (m->comm->rank == 0) {
         *row = (allreduce_time){.bytes = bytes, .iterations = iterations};
         snprintf(row->transport, sizeof row->transport, "%s", transport_of(m));
         median_of_means(m, iterations, &row->seconds);
         if (row->seconds < 1e-9) row->seconds = 1e-9; // the clock may be coarse
     }
-    rc = end_size(m, err);
-out:
-    return rc;
+    return end_size(m, err);
 }
 
 static status run_as_rank(void *argument, comm *c, error *err) {

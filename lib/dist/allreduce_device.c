@@ -42,18 +42,16 @@ static void make_program(device_vector *v, size_t n) {
 static status join(device_vector *v, error *err) {
     const engine_comm ranks = device_group(v->comm);
     error why = {0};
-    status rc;
     if (!v->backend->comm_join)
         return error_set(err, STATUS_FAILED, "cannot measure: a %s reduces through the host",
                          v->backend->name);
-    TRY(v->backend->comm_join(v->engine, &ranks, &v->way, &why, err));
+    NEED(v->backend->comm_join(v->engine, &ranks, &v->way, &why, err));
     if (!v->way.transport)
-        rc =
-            error_set(err, STATUS_FAILED,
-                      "cannot measure: these ranks reduce through the host, not on devices: %.900s",
-                      why.message);
-out:
-    return rc;
+        return error_set(
+            err, STATUS_FAILED,
+            "cannot measure: these ranks reduce through the host, not on devices: %.900s",
+            why.message);
+    return STATUS_OK;
 }
 
 // ---- Lifetime ----
@@ -144,14 +142,12 @@ static status check_value(size_t at, float value, float expected, error *err) {
 // With zero parameters every class has probability 1/2, on every rank: an update by the mean
 // gradient sets the bias to 1/2 and -1/2, and leaves everything else at zero.
 static status check_parameters(device_vector *v, error *err) {
-    status rc;
-    TRY(v->backend->read(v->engine, v->parameters, NULL, NULL, err));
+    NEED(v->backend->read(v->engine, v->parameters, NULL, NULL, err));
     for (size_t i = 0; i < v->program.parameters; i++) {
         const float expected = i == BIAS ? 0.5f : i == BIAS + 1 ? -0.5f : 0;
-        TRY(check_value(i, v->parameters[i], expected, err));
+        NEED(check_value(i, v->parameters[i], expected, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status device_vector_check(device_vector *v, bool fast, error *err) {
@@ -161,17 +157,14 @@ status device_vector_check(device_vector *v, bool fast, error *err) {
     float request = (float)(v->comm->rank + 1);
     comm_traffic traffic;
     update_result result;
-    status rc;
     memset(v->parameters, 0, v->program.parameters * sizeof *v->parameters);
     v->backend->write(v->engine, v->parameters, NULL, NULL);
-    TRY(step(v, err));
+    NEED(step(v, err));
     const int *leaves = v->backend->tree(v->engine).shard_leaves;
     memcpy(v->first_leaf, leaves, ((size_t)size + 1) * sizeof *leaves);
-    TRY(v->backend->comm_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
-    TRY(v->backend->update(v->engine, &rule, &result, err));
-    TRY(v->backend->comm_result(v->engine, &request, 1, err));
-    TRY(check_value(v->program.parameters + GRADIENT_TAIL - 1, request, all, err));
-    rc = check_parameters(v, err);
-out:
-    return rc;
+    NEED(v->backend->comm_reduce(v->engine, v->first_leaf, !fast, &request, 1, &traffic, err));
+    NEED(v->backend->update(v->engine, &rule, &result, err));
+    NEED(v->backend->comm_result(v->engine, &request, 1, err));
+    NEED(check_value(v->program.parameters + GRADIENT_TAIL - 1, request, all, err));
+    return check_parameters(v, err);
 }

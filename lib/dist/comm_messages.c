@@ -91,17 +91,15 @@ static status send_words(group *g) {
 
 static status receive_words(group *g, error *err) {
     transport *t = g->transport;
-    status rc = STATUS_OK;
     for (;;) {
         int peer;
         uint64_t word;
-        TRY(t->ops->receive_word(t, &peer, &word, err));
+        NEED(t->ops->receive_word(t, &peer, &word, err));
         if (peer < 0) break;
         g->words[peer] = word;
         g->words_received++;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Returns the word of a rank that takes no part in exchange `number`, or NO_WORD if there is none.
@@ -210,27 +208,24 @@ static status check_whole(const group *g, error *err) {
 
 static status barrier(comm *c, error *err) {
     group *g = group_of(c);
-    status rc;
-    TRY(check_whole(g, err));
-    TRY(make_room(&g->incoming, 1, err));
-    TRY(make_room(&g->outgoing, 1, err));
+    NEED(check_whole(g, err));
+    NEED(make_room(&g->incoming, 1, err));
+    NEED(make_room(&g->outgoing, 1, err));
     for (int distance = 1; distance < c->size; distance *= 2) {
         g->receive[0] =
             (transport_message){(c->rank + c->size - distance) % c->size, g->incoming.at, 1};
         g->send[0] = (transport_message){(c->rank + distance) % c->size, g->outgoing.at, 1};
-        TRY(exchange(g, 1, 1, err));
+        NEED(exchange(g, 1, 1, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status gather_round(group *g, const unsigned char *mine, size_t bytes, size_t stride,
                            unsigned char *all, error *err) {
     const int rank = g->base.rank, size = g->base.size;
     int count = 0;
-    status rc;
-    TRY(make_room(&g->incoming, (size_t)size * bytes, err));
-    TRY(make_room(&g->outgoing, bytes, err));
+    NEED(make_room(&g->incoming, (size_t)size * bytes, err));
+    NEED(make_room(&g->outgoing, bytes, err));
     unsigned char *const from = g->incoming.at;
     memcpy(g->outgoing.at, mine, bytes);
     for (int r = 0; r < size; r++) {
@@ -238,21 +233,18 @@ static status gather_round(group *g, const unsigned char *mine, size_t bytes, si
         g->receive[count] = (transport_message){r, from + (size_t)r * bytes, bytes};
         g->send[count++] = (transport_message){r, g->outgoing.at, bytes};
     }
-    TRY(exchange(g, count, count, err));
+    NEED(exchange(g, count, count, err));
     for (int r = 0; r < size; r++)
         memcpy(all + (size_t)r * stride, r == rank ? mine : from + (size_t)r * bytes, bytes);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status all_gather(comm *c, const void *mine, size_t bytes, void *all, error *err) {
-    status rc;
-    TRY(check_whole(group_of(c), err));
+    NEED(check_whole(group_of(c), err));
     for (size_t at = 0; at < bytes; at += GATHER)
-        TRY(gather_round(group_of(c), (const unsigned char *)mine + at, smaller(GATHER, bytes - at),
-                         bytes, (unsigned char *)all + at, err));
-out:
-    return rc;
+        NEED(gather_round(group_of(c), (const unsigned char *)mine + at,
+                          smaller(GATHER, bytes - at), bytes, (unsigned char *)all + at, err));
+    return STATUS_OK;
 }
 
 // ---- Reducing ----
@@ -270,8 +262,7 @@ static status find_terms(group *g, const float *const *mine, const piece *p, err
     const int all = t->first[g->base.size], first = t->first[g->base.rank];
     const size_t n = own.high - own.low;
     if (n == 0) return STATUS_OK;
-    status rc = make_room(&g->parts, n * (size_t)(all > 0 ? all : 1) * sizeof(float), err);
-    if (rc != STATUS_OK) return rc;
+    NEED(make_room(&g->parts, n * (size_t)(all > 0 ? all : 1) * sizeof(float), err));
     for (int i = 0; i < all; i++) t->at[i] = (float *)g->parts.at + (size_t)i * n;
     for (int k = 0; k < terms_count(t, g->base.rank); k++)
         t->at[first + k] = mine[k] + p->first + own.low;
@@ -292,8 +283,7 @@ static status exchange_terms(group *g, const float *const *mine, const piece *p,
     const slice own = slice_of(p->length, size, rank);
     const size_t n = own.high - own.low;
     int receives = 0, sends = 0;
-    status rc;
-    TRY(make_room(&g->outgoing, (size_t)count * p->length * sizeof(float), err));
+    NEED(make_room(&g->outgoing, (size_t)count * p->length * sizeof(float), err));
     for (int k = 0; k < count; k++)
         memcpy((float *)g->outgoing.at + (size_t)k * p->length, mine[k] + p->first,
                p->length * sizeof(float));
@@ -306,9 +296,7 @@ static status exchange_terms(group *g, const float *const *mine, const piece *p,
             add_message(g->send, &sends, r, &g->outgoing, (size_t)k * p->length + theirs.low,
                         theirs.high - theirs.low);
     }
-    rc = exchange(g, receives, sends, err);
-out:
-    return rc;
+    return exchange(g, receives, sends, err);
 }
 
 // This rank's sum is in part 0.
@@ -316,46 +304,39 @@ static status exchange_sums(group *g, float *out, const piece *p, error *err) {
     const int rank = g->base.rank, size = g->base.size;
     const slice own = slice_of(p->length, size, rank);
     int receives = 0, sends = 0;
-    status rc;
-    TRY(make_room(&g->incoming, p->length * sizeof(float), err));
+    NEED(make_room(&g->incoming, p->length * sizeof(float), err));
     for (int r = 0; r < size; r++) {
         const slice theirs = slice_of(p->length, size, r);
         if (r == rank) continue;
         add_message(g->receive, &receives, r, &g->incoming, theirs.low, theirs.high - theirs.low);
         add_message(g->send, &sends, r, &g->parts, 0, own.high - own.low);
     }
-    TRY(exchange(g, receives, sends, err));
+    NEED(exchange(g, receives, sends, err));
     const float *const from = g->incoming.at;
     memcpy(out, from, own.low * sizeof *out);
     if (own.high > own.low) memcpy(out + own.low, g->parts.at, (own.high - own.low) * sizeof *out);
     memcpy(out + own.high, from + own.high, (p->length - own.high) * sizeof *out);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status reduce_round(group *g, const float *const *mine, float *out, const piece *p,
                            error *err) {
     const slice own = slice_of(p->length, g->base.size, g->base.rank);
-    status rc;
-    TRY(find_terms(g, mine, p, err));
-    TRY(exchange_terms(g, mine, p, err));
+    NEED(find_terms(g, mine, p, err));
+    NEED(exchange_terms(g, mine, p, err));
     // A sum in rank order can only overwrite the first term.
     if (own.high > own.low) terms_sum(&g->terms, g->parts.at, own.high - own.low);
-    TRY(exchange_sums(g, out + p->first, p, err));
-out:
-    return rc;
+    return exchange_sums(g, out + p->first, p, err);
 }
 
 static status reduce(group *g, const float *const *mine, float *out, size_t n, error *err) {
     const size_t most = (size_t)terms_most(&g->terms), length = ROUND / (most > 0 ? most : 1);
-    status rc;
-    TRY(check_whole(g, err));
+    NEED(check_whole(g, err));
     for (size_t at = 0; at < n; at += length) {
         const piece p = {at, smaller(length, n - at)};
-        TRY(reduce_round(g, mine, out, &p, err));
+        NEED(reduce_round(g, mine, out, &p, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status reduce_exact(comm *c, const comm_ownership *own, const float *const *term, float *out,

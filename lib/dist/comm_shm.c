@@ -43,8 +43,7 @@ static status gather_round(group *g, const unsigned char *mine, size_t bytes, si
     size_t room;
     const int parity = (int)(g->gathers++ % 2);
     memcpy(shared_gather(g->shared, parity, g->base.rank, &room), mine, bytes);
-    status rc = shared_barrier(g->shared, g->base.rank, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(shared_barrier(g->shared, g->base.rank, err));
     for (int r = 0; r < g->base.size; r++)
         memcpy(all + (size_t)r * stride, shared_gather(g->shared, parity, r, &room), bytes);
     return STATUS_OK;
@@ -53,15 +52,13 @@ static status gather_round(group *g, const unsigned char *mine, size_t bytes, si
 static status all_gather(comm *c, const void *mine, size_t bytes, void *all, error *err) {
     group *g = group_of(c);
     size_t room;
-    status rc = STATUS_OK;
     (void)shared_gather(g->shared, 0, 0, &room);
     for (size_t at = 0; at < bytes; at += room)
-        TRY(gather_round(g, (const unsigned char *)mine + at, smaller(room, bytes - at), bytes,
-                         (unsigned char *)all + at, err));
+        NEED(gather_round(g, (const unsigned char *)mine + at, smaller(room, bytes - at), bytes,
+                          (unsigned char *)all + at, err));
     c->bytes_sent += bytes * (size_t)(c->size - 1);
     c->bytes_received += bytes * (size_t)(c->size - 1);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Reducing ----
@@ -122,27 +119,23 @@ static status reduce_round(group *g, const float *const *term, float *out, const
     const int rank = g->base.rank;
     size_t room;
     float *result = shared_result(g->shared, &room);
-    status rc;
     write_terms(g, term, p);
-    TRY(shared_barrier(g->shared, rank, err));
+    NEED(shared_barrier(g->shared, rank, err));
     find_terms(g, term, p);
     terms_sum(&g->terms, result + p->own.low, p->own.high - p->own.low);
-    TRY(shared_barrier(g->shared, rank, err));
+    NEED(shared_barrier(g->shared, rank, err));
     memcpy(out + p->first, result, p->length * sizeof *out);
     count_bytes(g, p);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status reduce(group *g, const float *const *term, float *out, size_t n, error *err) {
     const size_t length = round_length(g, (size_t)terms_most(&g->terms));
-    status rc = STATUS_OK;
     for (size_t at = 0; at < n; at += length) {
         const piece p = make_piece(&g->base, at, smaller(length, n - at));
-        TRY(reduce_round(g, term, out, &p, err));
+        NEED(reduce_round(g, term, out, &p, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status reduce_exact(comm *c, const comm_ownership *own, const float *const *term, float *out,

@@ -70,8 +70,7 @@ static bool is_own(const struct addrinfo *at) {
 status endpoint_check_address(const char *address, error *err) {
     struct addrinfo *list;
     bool own = false;
-    status rc = resolve(address, &list, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(resolve(address, &list, err));
     for (const struct addrinfo *at = list; at && !own; at = at->ai_next) own = is_own(at);
     freeaddrinfo(list);
     if (own) return STATUS_OK;
@@ -121,8 +120,7 @@ status endpoint_listen(int port, int *listener, error *err) {
         if (*listener >= 0) return STATUS_OK;
         if (errno != EADDRINUSE || clock_now() >= deadline)
             return error_system(err, STATUS_FAILED, errno, "cannot listen: 'MASTER_PORT=%d'", port);
-        status rc = pause_between(err);
-        if (rc != STATUS_OK) return rc;
+        NEED(pause_between(err));
     }
 }
 
@@ -156,8 +154,7 @@ status endpoint_connect(int port, uint64_t deadline, int *connection, error *err
     for (;;) {
         *connection = connect_once(port);
         if (*connection >= 0 || clock_now() >= deadline) return STATUS_OK;
-        status rc = pause_between(err);
-        if (rc != STATUS_OK) return rc;
+        NEED(pause_between(err));
     }
 }
 

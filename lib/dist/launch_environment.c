@@ -154,7 +154,6 @@ static void find_local(const family *f, launch_environment *env) {
 
 status launch_detect(launch_environment *env, error *err) {
     *env = (launch_environment){.size = 1, .local_size = 1, .seconds = LAUNCH_RENDEZVOUS_SECONDS};
-    status rc;
     const family *f = find_family();
     if (!f) {
         for (const char *const *name =
@@ -166,16 +165,15 @@ status launch_detect(launch_environment *env, error *err) {
     if (!value_of(f->rank)) return missing(f->rank, f->size, err);
     const char *size = size_name(f);
     if (!value_of(size)) return missing(size, f->rank, err);
-    TRY(read_number(size, 1, SHARED_MAX_RANKS, &env->size, err));
-    TRY(read_number(f->rank, 0, env->size - 1, &env->rank, err));
+    NEED(read_number(size, 1, SHARED_MAX_RANKS, &env->size, err));
+    NEED(read_number(f->rank, 0, env->size - 1, &env->rank, err));
     find_local(f, env);
     env->mpi = f->mpi && !value_of("MASTER_ADDR") && !value_of("MASTER_PORT");
-    TRY(env->mpi ? check_mpi(f, env->size, err) : read_address(f->rank, env, err));
+    NEED(env->mpi ? check_mpi(f, env->size, err) : read_address(f->rank, env, err));
     if (value_of("LOCKSTEP_RENDEZVOUS_SECONDS"))
-        TRY(read_number("LOCKSTEP_RENDEZVOUS_SECONDS", 1, 86400, &env->seconds, err));
+        NEED(read_number("LOCKSTEP_RENDEZVOUS_SECONDS", 1, 86400, &env->seconds, err));
     env->joined = true;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // The first launcher that is found decides: mpirun, say, starts its own daemons by srun.

@@ -289,8 +289,7 @@ static status lead(const launch_environment *env, const hello *own, comm **c, er
 static status read_answer(const launch_environment *env, int connection, uint64_t deadline,
                           answer *a, int *file, error *err) {
     endpoint_outcome outcome;
-    status rc = endpoint_receive(connection, a, sizeof *a, file, deadline, &outcome, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(endpoint_receive(connection, a, sizeof *a, file, deadline, &outcome, err));
     if (outcome == ENDPOINT_LATE)
         return error_set(err, STATUS_FAILED,
                          "cannot join the group: not all ranks connected to '%s:%d' within %d s",
@@ -342,11 +341,9 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
         return STATUS_OK;
     }
     if (env->mpi) return launch_mpi_join(env->rank, env->size, c, err);
-    status rc = endpoint_check_address(env->address, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(endpoint_check_address(env->address, err));
     hello own;
-    rc = make_hello(env, n, gather_bytes, &own, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(make_hello(env, n, gather_bytes, &own, err));
     return env->rank == 0 ? lead(env, &own, c, err) : follow(env, &own, c, err);
 }
 

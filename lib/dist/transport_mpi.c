@@ -47,19 +47,17 @@ static void make_room(mpi_transport *m, int needed) {
 static status begin(transport *t, const transport_message *receive, int receives,
                     const transport_message *send, int sends, error *err) {
     mpi_transport *m = mpi_of(t);
-    status rc = STATUS_OK;
     m->count = 0;
     make_room(m, receives + sends);
     for (int i = 0; i < receives; i++)
-        TRY(check(MPI_Irecv(receive[i].data, (int)receive[i].bytes, MPI_BYTE, receive[i].peer, 0,
-                            m->messages, &m->under_way[m->count++]),
-                  "receiving", err));
+        NEED(check(MPI_Irecv(receive[i].data, (int)receive[i].bytes, MPI_BYTE, receive[i].peer, 0,
+                             m->messages, &m->under_way[m->count++]),
+                   "receiving", err));
     for (int i = 0; i < sends; i++)
-        TRY(check(MPI_Isend(send[i].data, (int)send[i].bytes, MPI_BYTE, send[i].peer, 0,
-                            m->messages, &m->under_way[m->count++]),
-                  "sending", err));
-out:
-    return rc;
+        NEED(check(MPI_Isend(send[i].data, (int)send[i].bytes, MPI_BYTE, send[i].peer, 0,
+                             m->messages, &m->under_way[m->count++]),
+                   "sending", err));
+    return STATUS_OK;
 }
 
 // Returns the error of the first message that has one.
@@ -94,16 +92,14 @@ static status receive_word(transport *t, int *peer, uint64_t *word, error *err) 
     const mpi_transport *m = mpi_of(t);
     MPI_Status from;
     int there = 0;
-    status rc;
     *peer = -1;
-    TRY(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "probing for status words",
-              err));
-    if (!there) goto out;
-    TRY(check(MPI_Recv(word, sizeof *word, MPI_BYTE, from.MPI_SOURCE, 0, m->words, &from),
-              "receiving a status word", err));
+    NEED(check(MPI_Iprobe(MPI_ANY_SOURCE, 0, m->words, &there, &from), "probing for status words",
+               err));
+    if (!there) return STATUS_OK;
+    NEED(check(MPI_Recv(word, sizeof *word, MPI_BYTE, from.MPI_SOURCE, 0, m->words, &from),
+               "receiving a status word", err));
     *peer = from.MPI_SOURCE;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Lifetime ----
@@ -149,43 +145,36 @@ static void describe_library(char text[TRANSPORT_DESCRIBE_BYTES]) {
 // Other threads prepare batches, but do not call MPI.
 static status start(error *err) {
     int done = 0, provided = MPI_THREAD_SINGLE;
-    status rc;
-    TRY(check(MPI_Initialized(&done), "checking initialisation", err));
+    NEED(check(MPI_Initialized(&done), "checking initialisation", err));
     if (done)
-        TRY(check(MPI_Query_thread(&provided), "querying thread support", err));
+        NEED(check(MPI_Query_thread(&provided), "querying thread support", err));
     else
-        TRY(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", err));
+        NEED(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "starting", err));
     if (provided < MPI_THREAD_FUNNELED)
-        rc = error_set(err, STATUS_USAGE,
-                       "cannot join the group: this MPI does not support threads (it does not "
-                       "provide MPI_THREAD_FUNNELED): use one that does");
-out:
-    return rc;
+        return error_set(err, STATUS_USAGE,
+                         "cannot join the group: this MPI does not support threads (it does not "
+                         "provide MPI_THREAD_FUNNELED): use one that does");
+    return STATUS_OK;
 }
 
 // Errors return to the caller instead of ending the job.
 static status own_communicator(MPI_Comm *c, error *err) {
-    status rc;
-    TRY(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "creating a communicator", err));
-    TRY(check(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "creating a communicator", err));
-out:
-    return rc;
+    NEED(check(MPI_Comm_dup(MPI_COMM_WORLD, c), "creating a communicator", err));
+    return check(MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN), "creating a communicator", err);
 }
 
 static status open_mpi(mpi_transport *m, error *err) {
-    status rc;
     m->base.ops = &ops;
-    TRY(start(err));
-    TRY(own_communicator(&m->messages, err));
-    TRY(own_communicator(&m->words, err));
-    TRY(check(MPI_Comm_rank(m->messages, &m->base.rank), "querying the rank", err));
-    TRY(check(MPI_Comm_size(m->messages, &m->base.size), "querying the size", err));
+    NEED(start(err));
+    NEED(own_communicator(&m->messages, err));
+    NEED(own_communicator(&m->words, err));
+    NEED(check(MPI_Comm_rank(m->messages, &m->base.rank), "querying the rank", err));
+    NEED(check(MPI_Comm_size(m->messages, &m->base.size), "querying the size", err));
     m->word_requests = memory_new((size_t)m->base.size, sizeof *m->word_requests);
     m->sent_words = memory_new((size_t)m->base.size, sizeof *m->sent_words);
     make_room(m, m->base.size);
     for (int r = 0; r < m->base.size; r++) m->word_requests[r] = MPI_REQUEST_NULL;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status lockstep_transport_mpi(int abi, transport **t, char describe[TRANSPORT_DESCRIBE_BYTES],

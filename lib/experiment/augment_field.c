@@ -26,11 +26,10 @@ static status augment_crop(const yaml_node *options, shape image, augmentation *
     static const char *const modes[] = {"constant", "reflect"};
     const yaml_node *node = yaml_find(options, "padding");
     int64_t padding;
-    status rc = STATUS_OK;
-    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
+    NEED(yaml_check_keys(options, keys, COUNT(keys), err));
     if (!node) return yaml_error(options, err, "'random_crop' needs 'padding'");
-    TRY(yaml_integer(node, "padding", 0, AUGMENT_MAX_PADDING, &padding, err));
-    TRY(augment_word(options, "padding_mode", modes, &a->reflect, err));
+    NEED(yaml_integer(node, "padding", 0, AUGMENT_MAX_PADDING, &padding, err));
+    NEED(augment_word(options, "padding_mode", modes, &a->reflect, err));
     if (a->reflect && (padding >= image.height || padding >= image.width))
         return yaml_error(node, err,
                           "'padding' is %d: to reflect, it must be below the height and the width "
@@ -39,25 +38,22 @@ static status augment_crop(const yaml_node *options, shape image, augmentation *
     a->padding = (int)padding;
     yaml_put(out, "padding", yaml_new_integer(padding));
     if (a->reflect) yaml_put(out, "padding_mode", yaml_new_string(modes[1]));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status augment_flip(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
                            error *err) {
     static const char *const keys[] = {"p", "alternate"};
     const yaml_node *node = yaml_find(options, "p"), *alternate = yaml_find(options, "alternate");
-    status rc = STATUS_OK;
     (void)image;
     a->p = 0.5;
-    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
-    if (node) TRY(yaml_number(node, "p", &a->p, err));
+    NEED(yaml_check_keys(options, keys, COUNT(keys), err));
+    if (node) NEED(yaml_number(node, "p", &a->p, err));
     if (a->p < 0 || a->p > 1) return yaml_error(node, err, "'p' must be between 0 and 1");
-    if (alternate) TRY(yaml_boolean(alternate, "alternate", &a->alternate, err));
+    if (alternate) NEED(yaml_boolean(alternate, "alternate", &a->alternate, err));
     yaml_put(out, "p", yaml_new_number(a->p));
     if (a->alternate) yaml_put(out, "alternate", yaml_new_boolean(true));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Reads two numbers in [min, max], in order if `ordered`; the default if the key is absent.
@@ -91,22 +87,20 @@ static status augment_affine(const yaml_node *options, shape image, augmentation
     const yaml_node *node = yaml_find(options, "degrees");
     const yaml_node *interpolation = yaml_find(options, "interpolation");
     const char *word = "nearest";
-    status rc = STATUS_OK;
     (void)image;
-    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
+    NEED(yaml_check_keys(options, keys, COUNT(keys), err));
     if (!node) return yaml_error(options, err, "'random_affine' needs 'degrees'");
-    TRY(yaml_number(node, "degrees", &a->degrees, err));
+    NEED(yaml_number(node, "degrees", &a->degrees, err));
     if (a->degrees < 0 || a->degrees > 180)
         return yaml_error(node, err, "'degrees' must be between 0 and 180");
     yaml_put(out, "degrees", yaml_new_number(a->degrees));
-    TRY(augment_range(options, "translate", 0, 1, false, none, a->translate, out, err));
-    TRY(augment_range(options, "scale", 0.01, 100, true, same, a->scale, out, err));
-    if (interpolation) TRY(yaml_string(interpolation, "interpolation", &word, err));
+    NEED(augment_range(options, "translate", 0, 1, false, none, a->translate, out, err));
+    NEED(augment_range(options, "scale", 0.01, 100, true, same, a->scale, out, err));
+    if (interpolation) NEED(yaml_string(interpolation, "interpolation", &word, err));
     if (strcmp(word, "nearest") != 0)
         return yaml_error(interpolation, err, "'interpolation': only 'nearest' is supported");
     yaml_put(out, "interpolation", yaml_new_string(word));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status augment_cutout(const yaml_node *options, shape image, augmentation *a, yaml_node *out,
@@ -116,16 +110,14 @@ static status augment_cutout(const yaml_node *options, shape image, augmentation
     const yaml_node *node = yaml_find(options, "size");
     const int most = image.height > image.width ? image.height : image.width;
     int64_t size;
-    status rc = STATUS_OK;
-    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
+    NEED(yaml_check_keys(options, keys, COUNT(keys), err));
     if (!node) return yaml_error(options, err, "'cutout' needs 'size'");
-    TRY(yaml_integer(node, "size", 1, most, &size, err));
-    TRY(augment_word(options, "fill", fills, &a->mean, err));
+    NEED(yaml_integer(node, "size", 1, most, &size, err));
+    NEED(augment_word(options, "fill", fills, &a->mean, err));
     a->size = (int)size;
     yaml_put(out, "size", yaml_new_integer(size));
     yaml_put(out, "fill", a->mean ? yaml_new_string("mean") : yaml_new_integer(0));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // The logarithms are taken here, where they are needed once.
@@ -133,14 +125,12 @@ static status augment_resized_crop(const yaml_node *options, shape image, augmen
                                    yaml_node *out, error *err) {
     static const char *const keys[] = {"scale", "ratio"};
     static const double part[2] = {0.08, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
-    status rc = STATUS_OK;
     (void)image;
-    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
-    TRY(augment_range(options, keys[0], 1e-4, 1, true, part, a->scale, out, err));
-    TRY(augment_range(options, keys[1], 0.01, 100, true, ratio, a->ratio, out, err));
+    NEED(yaml_check_keys(options, keys, COUNT(keys), err));
+    NEED(augment_range(options, keys[0], 1e-4, 1, true, part, a->scale, out, err));
+    NEED(augment_range(options, keys[1], 0.01, 100, true, ratio, a->ratio, out, err));
     for (int i = 0; i < 2; i++) a->log_ratio[i] = elementary_log(a->ratio[i]);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Each range is 0 by default; without any, the entry would do nothing.
@@ -148,8 +138,7 @@ static status augment_jitter(const yaml_node *options, shape image, augmentation
                              error *err) {
     static const char *const keys[COLOR_PROPERTIES] = {"brightness", "contrast", "saturation",
                                                        "hue"};
-    status rc = STATUS_OK;
-    TRY(yaml_check_keys(options, keys, COUNT(keys), err));
+    NEED(yaml_check_keys(options, keys, COUNT(keys), err));
     if (image.channels != 1 && image.channels != 3)
         return yaml_error(options, err, "'color_jitter' needs images with 1 or 3 channels, not %d",
                           image.channels);
@@ -159,13 +148,12 @@ static status augment_jitter(const yaml_node *options, shape image, augmentation
     for (int i = 0; i < COLOR_PROPERTIES; i++) {
         const yaml_node *node = yaml_find(options, keys[i]);
         const double most = i == COLOR_HUE ? 0.5 : 100;
-        if (node) TRY(yaml_number(node, keys[i], &a->jitter[i], err));
+        if (node) NEED(yaml_number(node, keys[i], &a->jitter[i], err));
         if (a->jitter[i] < 0 || a->jitter[i] > most)
             return yaml_error(node, err, "'%s' must be between 0 and %g", keys[i], most);
         yaml_put(out, keys[i], yaml_new_number(a->jitter[i]));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Indexed by augment_kind.

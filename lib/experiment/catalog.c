@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/catalog.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,13 +60,11 @@ static void release_entry(catalog_entry *entry) {
 static status add_file(catalog *c, const char *path, error *err) {
     const char *name = paths_name(path);
     catalog_entry entry = {0};
-    void *items = c->items;
     status rc;
     TRY(read_schema(path, &entry.schema, err));
     entry.path = memory_string(path);
     entry.name = memory_format("%.*s", (int)paths_stem(name), name);
-    memory_grow(&items, &c->capacity, c->count + 1, sizeof *c->items);
-    c->items = items;
+    c->items = memory_grow(c->items, &c->capacity, c->count + 1, sizeof *c->items);
     c->items[c->count++] = entry;
 out:
     if (rc != STATUS_OK) release_entry(&entry);
@@ -75,10 +72,6 @@ out:
 }
 
 // ---- Folders ----
-
-static int is_visible(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
 
 static status add_folder(catalog *c, const char *folder, int depth, error *err);
 
@@ -94,22 +87,19 @@ static status add_path(catalog *c, const char *path, int depth, error *err) {
 
 // `folder` "" is the current one, which is left out of the paths.
 static status add_folder(catalog *c, const char *folder, int depth, error *err) {
-    struct dirent **found = NULL;
-    size_t length = strlen(folder);
+    const size_t length = strlen(folder);
     const char *slash = length && folder[length - 1] != '/' ? "/" : "";
-    int count = scandir(length ? folder : ".", &found, is_visible, alphasort);
-    if (count < 0)
-        return error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'",
-                            length ? folder : ".");
+    const char *place = length ? folder : ".";
+    strvec names = {0};
     status rc = STATUS_OK;
-    for (int i = 0; i < count; i++) {
-        char *path =
-            rc == STATUS_OK ? memory_format("%s%s%s", folder, slash, found[i]->d_name) : NULL;
-        if (rc == STATUS_OK) rc = path ? add_path(c, path, depth + 1, err) : STATUS_FAILED;
+    if (!paths_list(place, NULL, false, &names))
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'", place);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *path = memory_format("%s%s%s", folder, slash, names.items[i]);
+        rc = add_path(c, path, depth + 1, err);
         free(path);
-        free(found[i]);
     }
-    free(found);
+    strvec_release(&names);
     return rc;
 }
 

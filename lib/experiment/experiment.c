@@ -296,22 +296,20 @@ static status check_validation(const experiment *e, const yaml_node *root, error
 static status resolve(experiment_reading *r) {
     experiment *e = r->e;
     const bool has_schema = yaml_find(r->root, "schema") != NULL;
-    status rc = STATUS_OK;
     e->resolved = yaml_new(YAML_MAPPING);
     // The schema is the first field. It is read before the keys are checked: a claim or a study has
     // other keys, and the message should be that it is not an experiment.
-    if (has_schema) TRY(experiment_read_field(r, &experiment_fields[0]));
-    TRY(check_keys(r->root, r->err));
+    if (has_schema) NEED(experiment_read_field(r, &experiment_fields[0]));
+    NEED(check_keys(r->root, r->err));
     for (size_t i = has_schema; i < experiment_field_count; i++)
-        TRY(experiment_read_field(r, &experiment_fields[i]));
-    TRY(check_shards(e, r->root, r->err));
-    TRY(check_stages(e, r->root, r->err));
-    TRY(check_optimizer(e, r->root, r->err));
-    TRY(check_mixup(e, r->root, r->err));
-    TRY(check_validation(e, r->root, r->err));
+        NEED(experiment_read_field(r, &experiment_fields[i]));
+    NEED(check_shards(e, r->root, r->err));
+    NEED(check_stages(e, r->root, r->err));
+    NEED(check_optimizer(e, r->root, r->err));
+    NEED(check_mixup(e, r->root, r->err));
+    NEED(check_validation(e, r->root, r->err));
     yaml_put(e->resolved, "architecture", yaml_copy(e->model.description));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status experiment_read(experiment *e, const char *path, const char *const *set, size_t set_count,

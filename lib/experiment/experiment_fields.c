@@ -169,8 +169,7 @@ _Static_assert(sizeof(strategy_kind) == sizeof(unsigned) &&
 static status read_word(experiment_reading *r, const field *f, const yaml_node *node,
                         unsigned *index) {
     const char *word;
-    status rc = yaml_string(node, f->path, &word, r->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, f->path, &word, r->err));
     size_t count = 0;
     char expected[160] = "", hint[HINT_BYTES];
     for (; count < COUNT(f->words) && f->words[count]; count++) {
@@ -270,9 +269,8 @@ static status check_pair(const experiment_reading *r, const field *f, const yaml
 static status read_pair(experiment_reading *r, const field *f, const yaml_node *node,
                         yaml_node **list) {
     double *values = place_of(r->e, f->place);
-    status rc = STATUS_OK;
     if (node) {
-        TRY(field_read_numbers(node, f->path, 2, 2, values, list, r->err));
+        NEED(field_read_numbers(node, f->path, 2, 2, values, list, r->err));
         return check_pair(r, f, node, values);
     }
     *list = field_new_flow(YAML_SEQUENCE);
@@ -280,8 +278,7 @@ static status read_pair(experiment_reading *r, const field *f, const yaml_node *
         values[i] = default_of(r->e, f, i);
         yaml_append(*list, yaml_new_number(values[i]));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static yaml_node *read_flag(experiment_reading *r, const field *f, const yaml_node *node) {

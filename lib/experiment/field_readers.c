@@ -33,8 +33,7 @@ yaml_node *field_new_flow(yaml_kind kind) {
 
 status field_read_numbers(const yaml_node *node, const char *key, size_t min_count,
                           size_t max_count, double *values, yaml_node **list, error *err) {
-    status rc = field_need_list(node, key, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(field_need_list(node, key, err));
     if (node->count < min_count || node->count > max_count)
         return min_count == max_count
                    ? yaml_error(node, err, "'%s': expected %zu numbers, got %zu", key, min_count,
@@ -43,11 +42,10 @@ status field_read_numbers(const yaml_node *node, const char *key, size_t min_cou
                                 min_count, max_count, node->count);
     *list = field_new_flow(YAML_SEQUENCE);
     for (size_t i = 0; i < node->count; i++) {
-        TRY(yaml_number(node->items[i], key, &values[i], err));
+        NEED(yaml_number(node->items[i], key, &values[i], err));
         yaml_append(*list, yaml_new_number(values[i]));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // `is_possible` checks each value, as a float.
@@ -102,23 +100,21 @@ status field_read_std(experiment_reading *r, const yaml_node *node, yaml_node **
 status field_read_milestones(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     static const char key[] = "schedule.milestones";
     schedule *s = &r->e->schedule;
-    status rc = field_need_list(node, key, r->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(field_need_list(node, key, r->err));
     if (!node->count || node->count > SCHEDULE_MAX_MILESTONES)
         return yaml_error(node, r->err, "'%s': expected 1 to %d epochs", key,
                           SCHEDULE_MAX_MILESTONES);
     *resolved = field_new_flow(YAML_SEQUENCE);
     int64_t value, last = 0;
     for (size_t i = 0; i < node->count; i++, last = value) {
-        TRY(yaml_integer(node->items[i], key, 1, MAX_EPOCHS, &value, r->err));
+        NEED(yaml_integer(node->items[i], key, 1, MAX_EPOCHS, &value, r->err));
         if (value <= last)
             return yaml_error(node->items[i], r->err, "'%s' must increase, got %d after %d", key,
                               (int)value, (int)last);
         s->milestones[s->milestone_count++] = (int)value;
         yaml_append(*resolved, yaml_new_integer(value));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Reads one [epoch, factor] of a linear schedule.
@@ -147,15 +143,13 @@ static status read_point(experiment_reading *r, const yaml_node *node, yaml_node
 
 status field_read_points(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     static const char key[] = "schedule.points";
-    status rc = field_need_list(node, key, r->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(field_need_list(node, key, r->err));
     if (!node->count || node->count > SCHEDULE_MAX_POINTS)
         return yaml_error(node, r->err, "'%s': expected 1 to %d pairs [epoch, factor], got %zu",
                           key, SCHEDULE_MAX_POINTS, node->count);
     *resolved = field_new_flow(YAML_SEQUENCE);
-    for (size_t i = 0; i < node->count; i++) TRY(read_point(r, node->items[i], *resolved));
-out:
-    return rc;
+    for (size_t i = 0; i < node->count; i++) NEED(read_point(r, node->items[i], *resolved));
+    return STATUS_OK;
 }
 
 // ---- Names, model, stages ----
@@ -164,8 +158,7 @@ out:
 static status read_name(experiment_reading *r, const char *key, size_t longest,
                         const yaml_node *node, yaml_node **resolved, const char **text) {
     const char *name;
-    status rc = yaml_string(node, key, &name, r->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, key, &name, r->err));
     if (!paths_is_plain_name(name))
         return yaml_error(node, r->err,
                           "'%s': expected letters, digits, '.', '_' and '-', not beginning with "
@@ -190,8 +183,7 @@ status field_read_dataset(experiment_reading *r, const yaml_node *node, yaml_nod
 
 status field_read_title(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     const char *title = r->e->name;
-    status rc = node ? yaml_string(node, "title", &title, r->err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(node ? yaml_string(node, "title", &title, r->err) : STATUS_OK);
     *resolved = yaml_new_string(title);
     r->e->title = (*resolved)->text;
     return STATUS_OK;
@@ -248,8 +240,7 @@ status field_read_model(experiment_reading *r, const yaml_node *node, yaml_node 
 status field_read_weights(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     const char *path;
     if (!node) return STATUS_OK;
-    status rc = yaml_string(node, "initial_weights.file", &path, r->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, "initial_weights.file", &path, r->err));
     const char *name = path + lookup_folder_length(path);
     if (!*name) return yaml_error(node, r->err, "'initial_weights.file': expected a file");
     const char *from = field_is_set(node) || *path == '/' ? "" : node->file;
@@ -283,13 +274,12 @@ static int find_layer(const program *p, const char *name) {
 status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node **resolved) {
     const program *p = &r->e->model.program;
     if (!node) return STATUS_OK;
-    status rc = field_need_list(node, "stages", r->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(field_need_list(node, "stages", r->err));
     *resolved = field_new_flow(YAML_SEQUENCE);
     int last = 0;
     for (size_t i = 0; i < node->count; i++) {
         const char *name;
-        TRY(yaml_string(node->items[i], "stages", &name, r->err));
+        NEED(yaml_string(node->items[i], "stages", &name, r->err));
         int index = find_layer(p, name);
         if (index < 0)
             return yaml_error(node->items[i], r->err, "'stages': model '%s' has no layer '%.60s'",
@@ -306,8 +296,7 @@ status field_read_stages(experiment_reading *r, const yaml_node *node, yaml_node
         last = index;
         yaml_append(*resolved, yaml_new_string(name));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Published figures belong in claims: an experiment describes a computation, not results obtained

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/known_experiments.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,37 +16,33 @@
 static status add(known_experiments *k, const char *path, error *err) {
     experiment e;
     error local = {0};
-    void *items = k->items;
     status rc = experiment_read(&e, path, NULL, 0, &local);
     if (rc == STATUS_FAILED) return error_set(err, rc, "%s", local.message);
     if (rc != STATUS_OK) return STATUS_OK;
-    memory_grow(&items, &k->capacity, k->count + 1, sizeof *k->items);
-    k->items = items;
+    k->items = memory_grow(k->items, &k->capacity, k->count + 1, sizeof *k->items);
     k->items[k->count++] = e;
     return rc;
 }
 
-static int is_yaml(const struct dirent *entry) {
-    return entry->d_name[0] != '.' && entry->d_name[paths_stem(entry->d_name)];
+static bool is_yaml(const char *name) {
+    return *name != '.' && name[paths_stem(name)];
 }
 
 // Adds all files in the folder of `path`, except `a` and `b`.
 static status add_folder(known_experiments *k, const char *path, const char *a, const char *b,
                          error *err) {
     status rc = STATUS_OK;
-    struct dirent **found = NULL;
-    int length = lookup_folder_length(path), count = -1;
+    strvec names = {0};
+    const int length = lookup_folder_length(path);
     char *folder = memory_format("%.*s", length ? length : 1, length ? path : ".");
-    count = scandir(folder, &found, is_yaml, alphasort);
-    if (count < 0)
+    if (!paths_list(folder, is_yaml, false, &names))
         rc = error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        char *file = memory_format("%.*s%s", length, path, found[i]->d_name);
-        free(found[i]);
-        if (rc == STATUS_OK && strcmp(file, a) != 0 && strcmp(file, b) != 0) rc = add(k, file, err);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *file = memory_format("%.*s%s", length, path, names.items[i]);
+        if (strcmp(file, a) != 0 && strcmp(file, b) != 0) rc = add(k, file, err);
         free(file);
     }
-    free(found);
+    strvec_release(&names);
     free(folder);
     return rc;
 }

@@ -37,13 +37,12 @@ static void as_path(const char *from, const char *word, char **path) {
 // ---- Beside data ----
 
 char *lookup_dataset_in(const char *folder) {
-    char *path = memory_format("%s/manifest.yaml", folder), *name = NULL;
+    char *name = NULL;
     yaml_node *root = NULL;
     error unreadable;
-    if (manifest_read(path, &root, &unreadable) == STATUS_OK)
+    if (manifest_read_in(&root, &unreadable, "%s", folder) == STATUS_OK)
         name = memory_string(yaml_text_at(root, "parameters.dataset"));
     yaml_free(root);
-    free(path);
     return name;
 }
 
@@ -125,8 +124,7 @@ static status try_catalog(catalog *known, const place *p, const char *name, char
 // Makes the place the folder of that number in catalog.h; its name is empty if there is none.
 static status go_to(place *p, int which, error *err) {
     char *folder;
-    status rc = catalog_place(which, &folder, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(catalog_place(which, &folder, err));
     free(p->folder);
     p->folder = folder ? memory_format("%s/", folder) : memory_string("");
     free(folder);

@@ -29,8 +29,7 @@ static status value_text(const yaml_node *value, char **text, error *err) {
 status plan_assignment(const char *key, const yaml_node *value, char **assignment, error *err) {
     char *text;
     *assignment = NULL;
-    status rc = value_text(value, &text, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(value_text(value, &text, err));
     *assignment = memory_format("%s=%s", key, text);
     free(text);
     return STATUS_OK;

@@ -64,11 +64,9 @@ static status name_weights(const ladder *l, const yaml_node *value, char **assig
 static status add_set(ladder *l, const char *key, const yaml_node *value, error *err) {
     char *assignment = NULL;
     if (value && strcmp(key, "initial_weights") == 0) {
-        status rc = name_weights(l, value, &assignment, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(name_weights(l, value, &assignment, err));
     } else if (strcmp(key, "architecture") != 0) {
-        status rc = plan_assignment(key, value, &assignment, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(plan_assignment(key, value, &assignment, err));
     } else {
         if (!l->model && name_model(l, err) != STATUS_OK) return STATUS_FAILED;
         assignment = memory_format("model=%s", l->model);
@@ -274,7 +272,6 @@ static void put_reason(const ladder *l, yaml_node *run, uint64_t factors, const 
 }
 
 static status add_step(ladder *l, uint64_t factors, const char *why, error *err) {
-    status rc = STATUS_OK;
     char name[NAME_BYTES];
     yaml_node *run, *list = NULL;
     add_run(l, name_step(l, factors, name), "step", &l->now, &run);
@@ -285,10 +282,9 @@ static status add_step(ladder *l, uint64_t factors, const char *why, error *err)
         const int f = factor_at(&l->differences, place);
         if (factors >> f & 1u) yaml_append(list, yaml_new_string(factor_name(&l->differences, f)));
     }
-    TRY(put_changes(l, run, factors, err));
+    NEED(put_changes(l, run, factors, err));
     put_reason(l, run, factors, why);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- The control run ----
@@ -352,10 +348,9 @@ static status check_arrival(const ladder *l, error *err) {
 }
 
 static status begin(ladder *l, const char *const *set, size_t set_count, error *err) {
-    status rc = STATUS_OK;
     yaml_node *run;
-    TRY(experiment_read(&l->from, l->from_path, set, set_count, err));
-    TRY(experiment_read(&l->to, l->to_path, set, set_count, err));
+    NEED(experiment_read(&l->from, l->from_path, set, set_count, err));
+    NEED(experiment_read(&l->to, l->to_path, set, set_count, err));
     factors_find(&l->from, &l->to, &l->differences);
     for (size_t i = 0; i < l->differences.count; i++)
         l->pending |= UINT64_C(1) << l->differences.items[i].factor;
@@ -366,32 +361,28 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     for (size_t i = 0; i < set_count; i++) l->set[l->sets++] = set[i];
     l->given = set_count;
     // Without this, V would follow the world size if the file does not set it.
-    TRY(add_set(l, "virtual_shards", yaml_find(l->from.resolved, "virtual_shards"), err));
+    NEED(add_set(l, "virtual_shards", yaml_find(l->from.resolved, "virtual_shards"), err));
     if (l->to.repeats > l->from.repeats)
-        TRY(add_set(l, "repeats", yaml_find(l->to.resolved, "repeats"), err));
+        NEED(add_set(l, "repeats", yaml_find(l->to.resolved, "repeats"), err));
     plan_new("ladder", l->from_path, &l->plan);
     yaml_put(l->plan, "from", yaml_new_string(l->from.name));
     yaml_put(l->plan, "to", yaml_new_string(l->to.name));
-    TRY(known_experiments_read(&l->known, l->from_path, l->to_path, err));
+    NEED(known_experiments_read(&l->known, l->from_path, l->to_path, err));
     for (size_t i = 0; i < set_count; i++)
         l->epochs_given |= strncmp(set[i], "epochs=", strlen("epochs=")) == 0;
     add_run(l, l->from.name, "start", &l->from, &run);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status walk(ladder *l, error *err) {
-    status rc = STATUS_OK;
     while (l->pending) {
         uint64_t factors = 0;
         char why[WHY_BYTES];
-        TRY(step(l, &factors, why, err));
-        TRY(add_step(l, factors, why, err));
-        if (factors >> FACTOR_BATCH & 1u && rate_stays(l)) TRY(add_control(l, err));
+        NEED(step(l, &factors, why, err));
+        NEED(add_step(l, factors, why, err));
+        if (factors >> FACTOR_BATCH & 1u && rate_stays(l)) NEED(add_control(l, err));
     }
-    rc = check_arrival(l, err);
-out:
-    return rc;
+    return check_arrival(l, err);
 }
 
 status plan_ladder(const char *from, const char *to, const char *const *set, size_t set_count,

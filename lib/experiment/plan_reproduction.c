@@ -42,22 +42,20 @@ static bool is_all(const yaml_node *reports) {
 
 static status read_list(reproduction *p, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "quick", "reports"};
-    status rc;
-    TRY(plan_read_source(p->path, "lockstep.reproduction/1", keys, sizeof keys / sizeof *keys,
-                         &p->root, err));
+    NEED(plan_read_source(p->path, "lockstep.reproduction/1", keys, sizeof keys / sizeof *keys,
+                          &p->root, err));
     const yaml_node *name = yaml_find(p->root, "name"), *reports = yaml_find(p->root, "reports");
     if (!name) return yaml_error(p->root, err, "'name' is missing");
-    TRY(yaml_string(name, "name", &p->name, err));
+    NEED(yaml_string(name, "name", &p->name, err));
     if (!*p->name || strspn(p->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                      "0123456789._-") != strlen(p->name))
         return yaml_error(name, err, "'name': it names a folder: letters, digits, '.', '_', '-'");
     if (!reports || !(is_all(reports) || (reports->kind == YAML_SEQUENCE && reports->count)))
         return yaml_error(reports ? reports : p->root, err,
                           "'reports': expected a list, or the word 'all'");
-    TRY(check_assignments(yaml_find(p->root, "quick"), "quick", err));
+    NEED(check_assignments(yaml_find(p->root, "quick"), "quick", err));
     p->folder = memory_format("%s%s", p->name, p->quick ? "-quick" : "");
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Appends copies of the assignments that hold for all runs.
@@ -68,17 +66,15 @@ static void add_given(const reproduction *p, yaml_node *run) {
 
 // Each seed has a separate folder; any other assignment makes another run in the same folder.
 static status collect_given(reproduction *p, const char *const *set, size_t count, error *err) {
-    status rc = STATUS_OK;
     p->given = yaml_new(YAML_MAPPING);
     yaml_put(p->given, "set", yaml_new(YAML_SEQUENCE));
-    if (p->quick) TRY(plan_add_mapping(p->given, yaml_find(p->root, "quick"), err));
+    if (p->quick) NEED(plan_add_mapping(p->given, yaml_find(p->root, "quick"), err));
     p->changed = yaml_find(p->given, "set")->count > 0;
     for (size_t i = 0; i < count; i++) {
         plan_add_set(p->given, set[i]);
         p->changed = p->changed || strncmp(set[i], "seed=", 5) != 0;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Runs ----
@@ -159,23 +155,20 @@ typedef struct row {
 static status read_row(const yaml_node *entry, row *w, error *err) {
     static const char *const keys[] = {"experiment", "name", "set", "against", "quick"};
     const yaml_node *file = entry;
-    status rc = STATUS_OK;
     *w = (row){.entry = entry};
     if (entry->kind == YAML_MAPPING) {
-        TRY(yaml_check_keys(entry, keys, sizeof keys / sizeof *keys, err));
+        NEED(yaml_check_keys(entry, keys, sizeof keys / sizeof *keys, err));
         w->set = yaml_find(entry, "set");
         w->name = yaml_find(entry, "name");
         w->against = yaml_find(entry, "against");
         w->quick = yaml_find(entry, "quick");
         file = yaml_find(entry, "experiment");
         if (!file) return yaml_error(entry, err, "'experiment' is missing");
-        TRY(check_assignments(w->set, "set", err));
+        NEED(check_assignments(w->set, "set", err));
         if (w->quick && w->quick->kind != YAML_SCALAR)
-            TRY(check_assignments(w->quick, "quick", err));
+            NEED(check_assignments(w->quick, "quick", err));
     }
-    rc = plan_find(entry->file, "", file, "experiment", &w->file, err);
-out:
-    return rc;
+    return plan_find(entry->file, "", file, "experiment", &w->file, err);
 }
 
 // `quick: false` leaves the run out; a mapping adds assignments.
@@ -282,24 +275,22 @@ static status add_variants(reproduction *p, const yaml_node *entry, const char *
                            const yaml_node *study, const yaml_node *alone, const char *source,
                            error *err) {
     const yaml_node *runs = yaml_find(study, "runs"), *name = yaml_find(study, "name");
-    status rc = STATUS_OK;
     for (size_t i = 0; i < runs->count; i++) {
         const char *variant = yaml_find(runs->items[i], "name")->text;
         yaml_node *run;
-        TRY(check_name(p, entry, variant, err));
+        NEED(check_name(p, entry, variant, err));
         plan_add_run(p->plan, variant, &run);
         yaml_put(run, "experiment", yaml_copy(yaml_find(study, "experiment")));
         yaml_put(run, "role", yaml_new_string("variant"));
         yaml_put(run, "source", yaml_new_string(source));
         yaml_put(run, "study", yaml_copy(name));
-        TRY(full_epochs(run, alone, i, err));
+        NEED(full_epochs(run, alone, i, err));
         yaml_put(run, "set", yaml_copy(yaml_find(runs->items[i], "set")));
         yaml_put(run, "values", yaml_copy(yaml_find(runs->items[i], "values")));
         published_put(&p->published, run, name->text, variant);
         put_place(p, run, file, p->changed, variant);
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static void describe_study(reproduction *p, const yaml_node *study, const char *source) {
@@ -348,18 +339,16 @@ out:
 // ---- Reports ----
 
 static status check_report(const yaml_node *report, const char **source, error *err) {
-    status rc = STATUS_OK;
     if (report->kind != YAML_MAPPING) return yaml_error(report, err, "expected a report");
-    TRY(report_file_check_keys(report, err));
+    NEED(report_file_check_keys(report, err));
     if (!yaml_find(report, "source")) return yaml_error(report, err, "'source' is missing");
-    TRY(yaml_string(yaml_find(report, "source"), "source", source, err));
+    NEED(yaml_string(yaml_find(report, "source"), "source", source, err));
     const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");
     if (!runs || runs->kind != YAML_SEQUENCE || !runs->count)
         return yaml_error(runs ? runs : report, err, "'runs': expected a list");
     if (studies && studies->kind != YAML_SEQUENCE)
         return yaml_error(studies, err, "'studies': expected a list");
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status describe_report(reproduction *p, const yaml_node *report, error *err) {
@@ -384,19 +373,17 @@ out:
 
 static status add_report(reproduction *p, const yaml_node *report, error *err) {
     const char *source;
-    status rc;
-    TRY(check_report(report, &source, err));
+    NEED(check_report(report, &source, err));
     for (size_t i = 0; i < p->reports->count; i++)
         if (strcmp(yaml_find(p->reports->items[i], "source")->text, source) == 0)
             return yaml_error(report, err, "'source: %s' occurs twice", source);
-    TRY(describe_report(p, report, err));
+    NEED(describe_report(p, report, err));
     const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");
-    for (size_t i = 0; i < runs->count; i++) TRY(add_row(p, runs->items[i], source, err));
-    TRY(check_against(p, report, source, err));
+    for (size_t i = 0; i < runs->count; i++) NEED(add_row(p, runs->items[i], source, err));
+    NEED(check_against(p, report, source, err));
     for (size_t i = 0; studies && i < studies->count; i++)
-        TRY(add_study(p, studies->items[i], source, err));
-out:
-    return rc;
+        NEED(add_study(p, studies->items[i], source, err));
+    return STATUS_OK;
 }
 
 // ---- Report files ----
@@ -454,7 +441,6 @@ static status add_reports(reproduction *p, const yaml_node *reports, error *err)
 
 static status make_plan(reproduction *p, error *err) {
     const yaml_node *title = yaml_find(p->root, "title");
-    status rc = STATUS_OK;
     plan_new("reproduction", NULL, &p->plan);
     yaml_put(p->plan, "name", yaml_new_string(p->folder));
     if (title) yaml_put(p->plan, "title", yaml_copy(title));
@@ -464,9 +450,7 @@ static status make_plan(reproduction *p, error *err) {
     p->studies = yaml_new(YAML_SEQUENCE);
     yaml_put(p->plan, "studies", p->studies);
     p->own = yaml_new(YAML_SEQUENCE);
-    TRY(add_reports(p, yaml_find(p->root, "reports"), err));
-out:
-    return rc;
+    return add_reports(p, yaml_find(p->root, "reports"), err);
 }
 
 status plan_reproduction(const char *path, bool quick, const char *const *set, size_t set_count,

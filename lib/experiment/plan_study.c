@@ -45,8 +45,7 @@ static status check_vary(const study *s, error *err) {
     if (vary->kind != YAML_MAPPING || !vary->count || vary->count > KEYS_MAX)
         return yaml_error(vary, err, "'vary': expected 1 to %d keys with their values", KEYS_MAX);
     for (size_t i = 0; i < vary->count; i++) {
-        status rc = check_values(vary, i, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(check_values(vary, i, err));
         variants *= vary->items[i]->count;
         if (variants > VARIANTS_MAX)
             return yaml_error(vary, err, "'vary': more than %d variants", VARIANTS_MAX);
@@ -57,22 +56,19 @@ static status check_vary(const study *s, error *err) {
 
 static status read_study(study *s, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "base", "vary", "published"};
-    status rc = STATUS_OK;
-    TRY(plan_read_source(s->path, "lockstep.study/1", keys, sizeof keys / sizeof *keys, &s->root,
-                         err));
+    NEED(plan_read_source(s->path, "lockstep.study/1", keys, sizeof keys / sizeof *keys, &s->root,
+                          err));
     if (!yaml_find(s->root, "name")) return yaml_error(s->root, err, "'name' is missing");
-    TRY(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
+    NEED(yaml_string(yaml_find(s->root, "name"), "name", &s->name, err));
     if (yaml_find(s->root, "published"))
         return yaml_error(yaml_find(s->root, "published"), err,
                           "'published': published figures belong in a claim: a row of claim.yaml "
                           "with 'experiment: %s/VARIANT' (docs/formats.md, Claims)",
                           s->name);
     s->vary = yaml_find(s->root, "vary");
-    TRY(check_vary(s, err));
+    NEED(check_vary(s, err));
     if (!yaml_find(s->root, "base")) return yaml_error(s->root, err, "'base' is missing");
-    TRY(plan_find(s->path, "", yaml_find(s->root, "base"), "base", &s->base, err));
-out:
-    return rc;
+    return plan_find(s->path, "", yaml_find(s->root, "base"), "base", &s->base, err);
 }
 
 // ---- Variants ----
@@ -136,20 +132,17 @@ static status add_values(const study *s, yaml_node *run, bool vary, error *err) 
 static status add_variant(const study *s, yaml_node *plan, error *err) {
     char name[NAME_BYTES], assignment[NAME_BYTES + 8];
     yaml_node *run;
-    status rc = STATUS_OK;
-    TRY(name_variant(s, name, err));
+    NEED(name_variant(s, name, err));
     plan_add_run(plan, name, &run);
     yaml_put(run, "role", yaml_new_string("variant"));
-    TRY(add_values(s, run, false, err));
+    NEED(add_values(s, run, false, err));
     for (size_t i = 0; i < s->set_count; i++) plan_add_set(run, s->set[i]);
-    TRY(add_values(s, run, true, err));
+    NEED(add_values(s, run, true, err));
     snprintf(assignment, sizeof assignment, "name=%s", name);
     plan_add_set(run, assignment);
     published_put(&s->published, run, s->name, name);
     put_values(s, run);
-    TRY(check_variant(s, run, err));
-out:
-    return rc;
+    return check_variant(s, run, err);
 }
 
 // Advances to the next combination, the last key fastest; false after the last one.
@@ -162,7 +155,6 @@ static bool next_variant(study *s) {
 }
 
 static status make_plan(study *s, yaml_node **plan, error *err) {
-    status rc = STATUS_OK;
     const yaml_node *title = yaml_find(s->root, "title");
     plan_new("study", s->base, plan);
     yaml_put(*plan, "name", yaml_new_string(s->name));
@@ -171,10 +163,9 @@ static status make_plan(study *s, yaml_node **plan, error *err) {
     yaml_put(*plan, "vary", vary);
     for (size_t i = 0; i < s->vary->count; i++)
         if (s->vary->items[i]->count > 1) yaml_append(vary, yaml_new_string(s->vary->keys[i]));
-    do TRY(add_variant(s, *plan, err));
+    do NEED(add_variant(s, *plan, err));
     while (next_variant(s));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Checks the base with the given assignments first: errors in these are not the study's.

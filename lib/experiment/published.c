@@ -122,13 +122,12 @@ static status put_figures(yaml_node *entry, const yaml_node *claim, const yaml_n
                 {"update_seconds_per_step", "update_seconds", PRINTED_SECONDS},
                 {"speed_up", "speed_up", PRINTED_TIMES}};
     const yaml_node *losses = value_of(claim, row, "epoch_losses");
-    status rc = STATUS_OK;
     for (size_t i = 0; i < COUNT(keys); i++)
-        TRY(put_figure(entry, keys[i].as, value_of(claim, row, keys[i].key), keys[i].unit, err));
+        NEED(put_figure(entry, keys[i].as, value_of(claim, row, keys[i].key), keys[i].unit, err));
     if (losses && losses->kind == YAML_SEQUENCE && losses->count && !yaml_find(entry, "train_loss"))
-        rc = put_figure(entry, "train_loss", losses->items[losses->count - 1], PRINTED_NUMBER, err);
-out:
-    return rc;
+        return put_figure(entry, "train_loss", losses->items[losses->count - 1], PRINTED_NUMBER,
+                          err);
+    return STATUS_OK;
 }
 
 // `over: NAME`: the run, in the same study, for the row that the speed-up is relative to.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "experiment/lookup.h"
 #include "experiment/plan.h"
 
@@ -26,10 +27,9 @@ status report_file_claim(const yaml_node *report, char **path, error *err) {
 // A claim in the report's folder is the report's.
 static void find_claim(yaml_node *report) {
     if (yaml_find(report, "claim")) return;
-    int folder = lookup_folder_length(report->file);
-    char *path = memory_format("%.*sclaim.yaml", folder, report->file);
-    if (access(path, F_OK) == 0) yaml_put(report, "claim", yaml_new_string("claim.yaml"));
-    free(path);
+    const int folder = lookup_folder_length(report->file);
+    if (paths_allow(F_OK, "%.*sclaim.yaml", folder, report->file))
+        yaml_put(report, "claim", yaml_new_string("claim.yaml"));
 }
 
 // Takes keys from the claim that the report does not have.

@@ -51,8 +51,7 @@ static status read_init(const yaml_node *node, init_kind *kind, error *err) {
     const char *words[INIT_KINDS], *word;
     char hint[HINT_BYTES];
     for (int k = 0; k < INIT_KINDS; k++) words[k] = init_kind_word((init_kind)k);
-    status rc = yaml_string(node, "init", &word, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, "init", &word, err));
     for (int k = 0; k < INIT_KINDS; k++) {
         if (strcmp(word, words[k]) != 0) continue;
         *kind = (init_kind)k;
@@ -92,26 +91,24 @@ static status read_settings(const entry *e, tensor_settings *s, yaml_node *out, 
     const yaml_node *init = yaml_find(e->node, "init"), *rate = yaml_find(e->node, "lr_factor");
     const yaml_node *decay = yaml_find(e->node, "weight_decay");
     const yaml_node *end = yaml_find(e->node, keys[3]), *first = yaml_find(e->node, keys[4]);
-    status rc;
-    TRY(yaml_check_keys(e->node, keys, COUNT(keys), err));
+    NEED(yaml_check_keys(e->node, keys, COUNT(keys), err));
     if (e->node->count == 0)
         return yaml_error(e->node, err, "'tensors': '%.140s' sets nothing", e->pattern);
     if (init) {
-        TRY(read_init(init, &s->init, err));
+        NEED(read_init(init, &s->init, err));
         yaml_put(out, keys[0], yaml_new_string(init_kind_word(s->init)));
     }
     if (rate) {
-        TRY(read_number(rate, keys[1], true, &s->lr_factor, err));
+        NEED(read_number(rate, keys[1], true, &s->lr_factor, err));
         yaml_put(out, keys[1], yaml_new_number(s->lr_factor));
     }
     if (decay) {
-        TRY(read_number(decay, keys[2], false, &s->weight_decay, err));
+        NEED(read_number(decay, keys[2], false, &s->weight_decay, err));
         yaml_put(out, keys[2], yaml_new_number(s->weight_decay));
     }
-    if (end) TRY(read_epochs(end, keys[3], &s->trained_epochs, out, err));
-    if (first) TRY(read_epochs(first, keys[4], &s->frozen_epochs, out, err));
-out:
-    return rc;
+    if (end) NEED(read_epochs(end, keys[3], &s->trained_epochs, out, err));
+    if (first) NEED(read_epochs(first, keys[4], &s->frozen_epochs, out, err));
+    return STATUS_OK;
 }
 
 // Sets what a pattern gives to the tensors that it matches.
@@ -173,12 +170,9 @@ static status read_entry(experiment_reading *r, const entry *one, yaml_node *res
     yaml_node *item = field_new_flow(YAML_MAPPING);
     yaml_node *out = field_new_flow(YAML_MAPPING);
     yaml_append(resolved, item);
-    status rc = STATUS_OK;
     yaml_put(item, one->pattern, out);
-    TRY(read_settings(one, &given, out, r->err));
-    rc = apply(r->e, one, &given, r->err);
-out:
-    return rc;
+    NEED(read_settings(one, &given, out, r->err));
+    return apply(r->e, one, &given, r->err);
 }
 
 // Checks the initial values once all patterns are known: a later one may replace those that do not
@@ -202,21 +196,19 @@ status field_read_tensors(experiment_reading *r, const yaml_node *node, yaml_nod
     experiment *e = r->e;
     entry list[EXPERIMENT_MAX_PATTERNS];
     size_t count;
-    status rc = STATUS_OK;
-    if (!node) return rc;
-    TRY(list_entries(node, list, &count, r->err));
-    if (count == 0) return rc;
+    if (!node) return STATUS_OK;
+    NEED(list_entries(node, list, &count, r->err));
+    if (count == 0) return STATUS_OK;
     e->tensors = memory_new((size_t)e->model.tensor_count, sizeof *e->tensors);
     *resolved = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < e->model.tensor_count; i++) e->tensors[i] = tensor_settings_default();
-    for (size_t i = 0; i < count; i++) TRY(read_entry(r, &list[i], *resolved));
-    TRY(check_inits(e, list, count, r->err));
-    TRY(parameter_groups_make(&e->parameter_groups, &e->model, e->tensors, r->err));
+    for (size_t i = 0; i < count; i++) NEED(read_entry(r, &list[i], *resolved));
+    NEED(check_inits(e, list, count, r->err));
+    NEED(parameter_groups_make(&e->parameter_groups, &e->model, e->tensors, r->err));
     if (e->parameter_groups.count > PARAMETER_GROUPS)
-        rc = yaml_error(node, r->err,
-                        "'tensors': more than %d groups of tensors that are trained "
-                        "alike: there are %d",
-                        (int)PARAMETER_GROUPS, e->parameter_groups.count);
-out:
-    return rc;
+        return yaml_error(node, r->err,
+                          "'tensors': more than %d groups of tensors that are trained "
+                          "alike: there are %d",
+                          (int)PARAMETER_GROUPS, e->parameter_groups.count);
+    return STATUS_OK;
 }

@@ -24,8 +24,7 @@ shape layer_shape(const builder *b, int index) {
 status layer_find(const builder *b, const yaml_node *node, const char *key, int *index) {
     const program *p = &b->m->program;
     const char *name, *names[MAX_LAYERS];
-    status rc = yaml_string(node, key, &name, b->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, key, &name, b->err));
     for (*index = INPUT_LAYER; *index < p->count - 1; ++*index) {
         if (!strcmp(layer_name(b, *index), name)) return STATUS_OK;
         names[*index + 1] = layer_name(b, *index);
@@ -64,7 +63,6 @@ static status check_word(builder *b, const reading *r, const char *key, const ya
 // below `min`, the option is mandatory.
 static status read_pair(builder *b, const reading *r, const char *key, int min, int *h, int *w) {
     const yaml_node *node = layer_option(r, key), *first = node, *second = node;
-    status rc = STATUS_OK;
     if (!node && *h < min) return yaml_error(r->place, b->err, "'%s' is missing", key);
     if (node && node->kind == YAML_SEQUENCE) {
         if (node->count != 2)
@@ -72,25 +70,23 @@ static status read_pair(builder *b, const reading *r, const char *key, int min, 
         first = node->items[0];
         second = node->items[1];
     }
-    if (node && node->kind == YAML_SCALAR) TRY(check_word(b, r, key, node));
+    if (node && node->kind == YAML_SCALAR) NEED(check_word(b, r, key, node));
     int64_t value;
     if (node) {
-        TRY(yaml_integer(first, key, min, MAX_WINDOW, &value, b->err));
+        NEED(yaml_integer(first, key, min, MAX_WINDOW, &value, b->err));
         *h = (int)value;
-        TRY(yaml_integer(second, key, min, MAX_WINDOW, &value, b->err));
+        NEED(yaml_integer(second, key, min, MAX_WINDOW, &value, b->err));
         *w = (int)value;
     }
     write_pair(r->written, key, *h, *w);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_count(builder *b, const reading *r, const char *key, int *count) {
     const yaml_node *node = layer_option(r, key);
     if (!node) return yaml_error(r->place, b->err, "'%s' is missing", key);
     int64_t value;
-    status rc = yaml_integer(node, key, 1, MAX_FEATURES, &value, b->err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_integer(node, key, 1, MAX_FEATURES, &value, b->err));
     *count = (int)value;
     yaml_put(r->written, key, yaml_new_integer(value));
     return STATUS_OK;
@@ -98,8 +94,7 @@ static status read_count(builder *b, const reading *r, const char *key, int *cou
 
 static status read_number(builder *b, const reading *r, const char *key, double *value) {
     const yaml_node *node = layer_option(r, key);
-    status rc = node ? yaml_number(node, key, value, b->err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(node ? yaml_number(node, key, value, b->err) : STATUS_OK);
     yaml_put(r->written, key, yaml_new_number(*value));
     return STATUS_OK;
 }
@@ -117,8 +112,7 @@ static status read_flag(builder *b, const reading *r, const char *key, bool othe
 static status read_bias(builder *b, const reading *r) {
     const yaml_node *node = layer_option(r, "bias");
     r->l->has_bias = true;
-    status rc = node ? yaml_boolean(node, "bias", &r->l->has_bias, b->err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(node ? yaml_boolean(node, "bias", &r->l->has_bias, b->err) : STATUS_OK);
     yaml_put(r->written, "bias", yaml_new_boolean(r->l->has_bias));
     return STATUS_OK;
 }
@@ -135,9 +129,8 @@ static status add_tensor(builder *b, const reading *r, const char *suffix, bool 
     if (count > MAX_PARAMETERS - *used)
         return yaml_error(r->place, b->err, "the model has more than %d parameters",
                           MAX_PARAMETERS);
-    void *tensors = m->tensors;
-    memory_grow(&tensors, &b->tensor_capacity, (size_t)m->tensor_count + 1, sizeof *m->tensors);
-    m->tensors = tensors;
+    m->tensors = memory_grow(m->tensors, &b->tensor_capacity, (size_t)m->tensor_count + 1,
+                             sizeof *m->tensors);
     model_tensor *t = &m->tensors[m->tensor_count++];
     *t = (model_tensor){.rank = rank,
                         .offset = *used,
@@ -158,15 +151,13 @@ status layer_add_tensors(builder *b, const reading *r) {
     const int rank = tensors == TENSORS_CHANNELS ? 1 : l->kernel_h ? 4 : 2;
     const int64_t dims[] = {l->out.channels, l->in.channels / layer_groups(l), l->kernel_h,
                             l->kernel_w};
-    status rc = STATUS_OK;
-    if (tensors != TENSORS_NONE) TRY(add_tensor(b, r, "weight", false, rank, dims, &l->weight));
-    if (layer_biases(l)) TRY(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
+    if (tensors != TENSORS_NONE) NEED(add_tensor(b, r, "weight", false, rank, dims, &l->weight));
+    if (layer_biases(l)) NEED(add_tensor(b, r, "bias", false, 1, dims, &l->bias));
     if (layer_statistics(l)) {
-        TRY(add_tensor(b, r, "running_mean", true, 1, dims, &l->mean));
-        TRY(add_tensor(b, r, "running_var", true, 1, dims, &l->variance));
+        NEED(add_tensor(b, r, "running_mean", true, 1, dims, &l->mean));
+        NEED(add_tensor(b, r, "running_var", true, 1, dims, &l->variance));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Layers ----
@@ -207,8 +198,7 @@ static status read_groups(builder *b, const reading *r, int channels) {
     const yaml_node *node = layer_option(r, "groups");
     layer *l = r->l;
     int64_t groups = 1;
-    status rc = node ? yaml_integer(node, "groups", 1, MAX_FEATURES, &groups, b->err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(node ? yaml_integer(node, "groups", 1, MAX_FEATURES, &groups, b->err) : STATUS_OK);
     if (l->in.channels % groups || channels % groups)
         return yaml_error(node, b->err,
                           "'groups': layer '%s' has %d channels in and %d out; %d does not divide "
@@ -223,40 +213,34 @@ static status read_groups(builder *b, const reading *r, int channels) {
 static status read_conv(builder *b, reading *r) {
     layer *l = r->l;
     int channels;
-    status rc = STATUS_OK;
     l->stride_h = l->stride_w = 1;
-    TRY(need_image(b, r));
-    TRY(read_count(b, r, "out", &channels));
-    TRY(read_pair(b, r, "kernel", 1, &l->kernel_h, &l->kernel_w));
-    TRY(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
-    TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
-    TRY(read_bias(b, r));
-    TRY(read_groups(b, r, channels));
-    TRY(slide_window(b, r, channels, false));
-out:
-    return rc;
+    NEED(need_image(b, r));
+    NEED(read_count(b, r, "out", &channels));
+    NEED(read_pair(b, r, "kernel", 1, &l->kernel_h, &l->kernel_w));
+    NEED(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
+    NEED(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
+    NEED(read_bias(b, r));
+    NEED(read_groups(b, r, channels));
+    return slide_window(b, r, channels, false);
 }
 
 static status read_linear(builder *b, reading *r) {
     layer *l = r->l;
     int features;
-    status rc = STATUS_OK;
     if (!l->flat)
         return yaml_error(r->place, b->err,
                           "layer '%s' is linear and needs a vector: put flatten before it",
                           l->name);
-    TRY(read_count(b, r, "out", &features));
-    TRY(read_bias(b, r));
+    NEED(read_count(b, r, "out", &features));
+    NEED(read_bias(b, r));
     l->out = (shape){features, 1, 1};
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_eps(builder *b, reading *r) {
     layer *l = r->l;
     l->eps = 1e-5;
-    status rc = read_number(b, r, "eps", &l->eps);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_number(b, r, "eps", &l->eps));
     if (l->eps <= 0 || l->eps > (double)FLT_MAX)
         return yaml_error(layer_option(r, "eps"), b->err,
                           "'eps' must be above 0, and in the range of single precision");
@@ -278,49 +262,40 @@ static status read_divisor(builder *b, reading *r) {
 }
 
 static status read_group_norm(builder *b, reading *r) {
-    status rc;
-    TRY(read_divisor(b, r));
-    TRY(read_eps(b, r));
-out:
-    return rc;
+    NEED(read_divisor(b, r));
+    return read_eps(b, r);
 }
 
 static status read_local_response_norm(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "size");
     layer *l = r->l;
     int64_t size;
-    status rc = STATUS_OK;
-    TRY(need_image(b, r));
+    NEED(need_image(b, r));
     if (!node) return yaml_error(r->place, b->err, "'size' is missing");
-    TRY(yaml_integer(node, "size", 1, LOCAL_RESPONSE_WINDOW, &size, b->err));
+    NEED(yaml_integer(node, "size", 1, LOCAL_RESPONSE_WINDOW, &size, b->err));
     yaml_put(r->written, "size", yaml_new_integer(size));
     l->window = (int)size;
     l->beta = 0.75;
-    TRY(read_number(b, r, "beta", &l->beta));
+    NEED(read_number(b, r, "beta", &l->beta));
     if (!(l->beta > 0 && l->beta <= 1 && 4 * l->beta == local_response_quarters(l)))
         return yaml_error(layer_option(r, "beta"), b->err,
                           "'beta' must be 0.25, 0.5, 0.75 or 1: powers that square roots make");
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Group norm of as many groups as channels, and described as that.
 static status read_instance_norm(builder *b, reading *r) {
-    status rc = STATUS_OK;
-    TRY(need_image(b, r));
+    NEED(need_image(b, r));
     r->l->groups = r->l->in.channels;
     yaml_put(r->written, "groups", yaml_new_integer(r->l->groups));
-    TRY(read_eps(b, r));
-out:
-    return rc;
+    return read_eps(b, r);
 }
 
 static status read_max_pool(builder *b, reading *r) {
     layer *l = r->l;
-    status rc = STATUS_OK;
     bool ceil;
-    TRY(need_image(b, r));
-    TRY(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
+    NEED(need_image(b, r));
+    NEED(read_pair(b, r, "size", 1, &l->kernel_h, &l->kernel_w));
     if (layer_traits_of(l)->has_choices && l->kernel_h * l->kernel_w > POOL_WINDOW_MAX)
         return yaml_error(layer_option(r, "size"), b->err,
                           "'size': expected a window of at most %d values, got %dx%d = %d",
@@ -328,39 +303,33 @@ static status read_max_pool(builder *b, reading *r) {
                           l->kernel_h * l->kernel_w);
     l->stride_h = l->kernel_h;
     l->stride_w = l->kernel_w;
-    TRY(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
-    TRY(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
+    NEED(read_pair(b, r, "stride", 1, &l->stride_h, &l->stride_w));
+    NEED(read_pair(b, r, "padding", 0, &l->pad_h, &l->pad_w));
     // Larger padding would make windows that lie entirely in the padding.
     if (l->pad_h > l->kernel_h / 2 || l->pad_w > l->kernel_w / 2)
         return yaml_error(layer_option(r, "padding"), b->err,
                           "'padding' of a pool may be at most half its 'size'");
-    TRY(read_flag(b, r, "ceil_mode", false, &ceil));
-    TRY(slide_window(b, r, l->in.channels, ceil));
-out:
-    return rc;
+    NEED(read_flag(b, r, "ceil_mode", false, &ceil));
+    return slide_window(b, r, l->in.channels, ceil);
 }
 
 static status read_avg_pool(builder *b, reading *r) {
     bool counts = true;
-    status rc;
-    TRY(read_max_pool(b, r));
-    TRY(read_flag(b, r, "count_include_pad", true, &counts));
+    NEED(read_max_pool(b, r));
+    NEED(read_flag(b, r, "count_include_pad", true, &counts));
     r->l->leaves_out_pad = !counts;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_adaptive_pool(builder *b, reading *r) {
     layer *l = r->l;
-    status rc = STATUS_OK;
     l->out.height = l->out.width = 0;
-    TRY(need_image(b, r));
-    TRY(read_pair(b, r, "output_size", 1, &l->out.height, &l->out.width));
+    NEED(need_image(b, r));
+    NEED(read_pair(b, r, "output_size", 1, &l->out.height, &l->out.width));
     if (l->in.height > MAX_WINDOW || l->in.width > MAX_WINDOW)
-        TRY(yaml_error(r->place, b->err, "the input of layer '%s' is larger than %dx%d", l->name,
-                       (int)MAX_WINDOW, (int)MAX_WINDOW));
-out:
-    return rc;
+        NEED(yaml_error(r->place, b->err, "the input of layer '%s' is larger than %dx%d", l->name,
+                        (int)MAX_WINDOW, (int)MAX_WINDOW));
+    return STATUS_OK;
 }
 
 // As F.pad, but not of single directions: zeros on each side [left, right, top, bottom], and
@@ -371,16 +340,15 @@ static status read_zero_pad(builder *b, reading *r) {
     const bool list = node && node->kind == YAML_SEQUENCE;
     layer *l = r->l;
     int64_t sides[6] = {0};
-    status rc = STATUS_OK;
-    TRY(need_image(b, r));
-    if (!node) TRY(yaml_error(r->place, b->err, "'padding' is missing"));
+    NEED(need_image(b, r));
+    if (!node) NEED(yaml_error(r->place, b->err, "'padding' is missing"));
     if (list && node->count != 4 && node->count != 6)
-        TRY(yaml_error(node, b->err,
-                       "'padding': expected an integer, [left, right, top, bottom], or [left, "
-                       "right, top, bottom, front, back]"));
+        NEED(yaml_error(node, b->err,
+                        "'padding': expected an integer, [left, right, top, bottom], or [left, "
+                        "right, top, bottom, front, back]"));
     for (size_t i = 0; i < (list ? node->count : 4); i++)
-        TRY(yaml_integer(list ? node->items[i] : node, "padding", -MAX_WINDOW, MAX_WINDOW,
-                         &sides[i], b->err));
+        NEED(yaml_integer(list ? node->items[i] : node, "padding", -MAX_WINDOW, MAX_WINDOW,
+                          &sides[i], b->err));
     l->pad_w = (int)sides[0];
     l->pad_h = (int)sides[2];
     l->pad_c = (int)sides[4];
@@ -388,38 +356,34 @@ static status read_zero_pad(builder *b, reading *r) {
     l->out.height += (int)(sides[2] + sides[3]);
     l->out.channels += (int)(sides[4] + sides[5]);
     if (l->out.width < 1 || l->out.height < 1 || l->out.channels < 1)
-        TRY(yaml_error(node, b->err, "'padding' leaves nothing of the %dx%dx%d values of its input",
-                       l->in.channels, l->in.height, l->in.width));
+        NEED(yaml_error(node, b->err,
+                        "'padding' leaves nothing of the %dx%dx%d values of its input",
+                        l->in.channels, l->in.height, l->in.width));
     yaml_put(r->written, "padding", yaml_copy(node));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_upsample(builder *b, reading *r) {
     layer *l = r->l;
-    status rc = STATUS_OK;
-    TRY(need_image(b, r));
-    TRY(read_pair(b, r, "scale_factor", 1, &l->stride_h, &l->stride_w));
+    NEED(need_image(b, r));
+    NEED(read_pair(b, r, "scale_factor", 1, &l->stride_h, &l->stride_w));
     if ((double)shape_size(l->in) * l->stride_h * l->stride_w > MAX_FEATURES)
         return layer_refuse_size(b, r);
     l->out.height *= l->stride_h;
     l->out.width *= l->stride_w;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_stochastic_depth(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "mode");
     const char *mode = "row";
-    status rc = STATUS_OK;
-    if (!layer_option(r, "p")) TRY(yaml_error(r->place, b->err, "'p' is missing"));
-    if (node) TRY(yaml_string(node, "mode", &mode, b->err));
+    if (!layer_option(r, "p")) NEED(yaml_error(r->place, b->err, "'p' is missing"));
+    if (node) NEED(yaml_string(node, "mode", &mode, b->err));
     r->l->by_shard = strcmp(mode, "batch") == 0;
     if (!r->l->by_shard && strcmp(mode, "row") != 0)
-        TRY(yaml_error(node, b->err, "'mode': expected 'row' or 'batch', got '%.60s'", mode));
+        NEED(yaml_error(node, b->err, "'mode': expected 'row' or 'batch', got '%.60s'", mode));
     yaml_put(r->written, "mode", yaml_new_string(mode));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_scale(builder *b, reading *r) {
@@ -434,16 +398,13 @@ static status read_scale(builder *b, reading *r) {
 // An average over the whole image: a pool of that size, and described as one.
 static status read_global_pool(builder *b, reading *r) {
     layer *l = r->l;
-    status rc = STATUS_OK;
     l->kernel_h = l->stride_h = l->in.height;
     l->kernel_w = l->stride_w = l->in.width;
-    TRY(need_image(b, r));
+    NEED(need_image(b, r));
     write_pair(r->written, "size", l->kernel_h, l->kernel_w);
     write_pair(r->written, "stride", l->stride_h, l->stride_w);
     write_pair(r->written, "padding", 0, 0);
-    TRY(slide_window(b, r, l->in.channels, false));
-out:
-    return rc;
+    return slide_window(b, r, l->in.channels, false);
 }
 
 static status read_flatten(builder *b, reading *r) {
@@ -511,8 +472,7 @@ static status read_second(builder *b, reading *r) {
     const char *verb = layer_traits_of(l)->word;
     int with;
     if (!node) return yaml_error(r->place, b->err, "'with' is missing: the layer to %s", verb);
-    status rc = layer_find(b, node, "with", &with);
-    if (rc != STATUS_OK) return rc;
+    NEED(layer_find(b, node, "with", &with));
     const shape a = l->in, other = layer_shape(b, with);
     const bool same =
         a.channels == other.channels && a.height == other.height && a.width == other.width;
@@ -539,8 +499,7 @@ static bool fits_beside(const reading *r, shape other, bool flat) {
 static status read_beside(builder *b, reading *r, const yaml_node *node, int *skips) {
     layer *l = r->l;
     int at;
-    status rc = layer_find(b, node, "with", &at);
-    if (rc != STATUS_OK) return rc;
+    NEED(layer_find(b, node, "with", &at));
     const shape other = layer_shape(b, at);
     const bool flat = at != INPUT_LAYER && b->m->program.layers[at].flat;
     if (!fits_beside(r, other, flat))
@@ -566,7 +525,6 @@ static status read_concat(builder *b, reading *r) {
     const bool list = with && with->kind == YAML_SEQUENCE;
     const size_t count = !with ? 0 : list ? with->count : 1;
     yaml_node *names;
-    status rc = STATUS_OK;
     if (count == 0)
         return yaml_error(with ? with : r->place, b->err,
                           "'with' is missing: the layers whose channels follow, as a list");
@@ -580,12 +538,11 @@ static status read_concat(builder *b, reading *r) {
     names->flow = true;
     yaml_put(r->written, "with", names);
     for (size_t i = 0; i < count; i++) {
-        TRY(read_beside(b, r, list ? with->items[i] : with, skips));
+        NEED(read_beside(b, r, list ? with->items[i] : with, skips));
         yaml_append(names, yaml_new_string(layer_name(
                                b, layer_input_source(&b->m->program, r->l->number, (int)i + 1))));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_slice(builder *b, reading *r) {
@@ -610,11 +567,8 @@ static status read_slice(builder *b, reading *r) {
 }
 
 static status read_shuffle(builder *b, reading *r) {
-    status rc;
-    TRY(need_image(b, r));
-    rc = read_divisor(b, r);
-out:
-    return rc;
+    NEED(need_image(b, r));
+    return read_divisor(b, r);
 }
 
 static status read_plain(builder *b, reading *r) {
@@ -642,18 +596,16 @@ static status refuse_number(builder *b, const reading *r, const layer_number *n,
 
 status layer_read_numbers(builder *b, reading *r) {
     const layer_number *numbers = layer_traits_of(r->l)->numbers;
-    status rc = STATUS_OK;
     for (int i = 0; i < LAYER_NUMBERS && numbers[i].key; i++) {
         const layer_number *n = &numbers[i];
         double *value = (double *)(void *)((char *)r->l + n->at);
         *value = n->otherwise;
-        TRY(read_number(b, r, n->key, value));
-        if (!is_inside(n, *value)) TRY(refuse_number(b, r, n, ""));
+        NEED(read_number(b, r, n->key, value));
+        if (!is_inside(n, *value)) NEED(refuse_number(b, r, n, ""));
         if (!is_inside(n, (double)(float)*value))
-            TRY(refuse_number(b, r, n, " in single precision"));
+            NEED(refuse_number(b, r, n, " in single precision"));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- The words ----

@@ -154,8 +154,7 @@ static status find_input(builder *b, reading *r) {
     const yaml_node *node = layer_option(r, "from");
     layer *l = r->l;
     int source = b->source;
-    status rc = node ? layer_find(b, node, "from", &source) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(node ? layer_find(b, node, "from", &source) : STATUS_OK);
     l->skip = l->number - 1 - source;
     l->in = l->out = layer_shape(b, source);
     l->flat = source != INPUT_LAYER && b->m->program.layers[source].flat;
@@ -182,9 +181,7 @@ static status read_layer(builder *b, const layer_type *type, const yaml_node *it
                           p->layers[p->count - 1].name);
     if (p->count == MAX_LAYERS)
         return yaml_error(item, b->err, "a model may have at most %d layers", MAX_LAYERS);
-    void *layers = p->layers;
-    memory_grow(&layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer));
-    p->layers = layers;
+    p->layers = memory_grow(p->layers, &b->layer_capacity, (size_t)p->count + 1, sizeof(layer));
     TRY(check_options(b, type, options));
     r.written = yaml_new(YAML_MAPPING);
     r.written->flow = true;
@@ -225,31 +222,26 @@ static status read_residual(builder *b, const yaml_node *item, const yaml_node *
     const int input = b->source;
     const yaml_node *body = options ? yaml_find(options, "body") : NULL;
     const yaml_node *shortcut = options ? yaml_find(options, "shortcut") : NULL;
-    status rc = STATUS_OK;
-    if (options) TRY(yaml_check_keys(options, keys, 3, b->err));
-    TRY(body ? STATUS_OK : yaml_error(item, b->err, "'residual' needs a 'body': a list of layers"));
-    TRY(read_list(b, body, "body"));
+    if (options) NEED(yaml_check_keys(options, keys, 3, b->err));
+    NEED(body ? STATUS_OK
+              : yaml_error(item, b->err, "'residual' needs a 'body': a list of layers"));
+    NEED(read_list(b, body, "body"));
     const int end = b->source;
     if (shortcut) {
         b->source = input;
-        TRY(read_list(b, shortcut, "shortcut"));
+        NEED(read_list(b, shortcut, "shortcut"));
     }
-    TRY(read_sum(b, item, yaml_find(options, "name"), shortcut ? end : input));
-out:
-    return rc;
+    return read_sum(b, item, yaml_find(options, "name"), shortcut ? end : input);
 }
 
 static status read_item(builder *b, const yaml_node *item) {
     const char *word;
     const yaml_node *options;
     const layer_type *type = NULL;
-    status rc;
-    TRY(split_item(b, item, &word, &options));
+    NEED(split_item(b, item, &word, &options));
     if (!strcmp(word, RESIDUAL)) return read_residual(b, item, options);
-    TRY(find_type(b, item, word, &type));
-    rc = read_layer(b, type, item, options);
-out:
-    return rc;
+    NEED(find_type(b, item, word, &type));
+    return read_layer(b, type, item, options);
 }
 
 static status read_list(builder *b, const yaml_node *list, const char *key) {
@@ -294,12 +286,9 @@ static status check_end(const builder *b, const yaml_node *end) {
 }
 
 static status read_layers(builder *b, const yaml_node *list) {
-    status rc;
-    TRY(read_list(b, list, "layers"));
-    TRY(check_end(b, list->items[list->count - 1]));
-    TRY(check_readers(b, list));
-out:
-    return rc;
+    NEED(read_list(b, list, "layers"));
+    NEED(check_end(b, list->items[list->count - 1]));
+    return check_readers(b, list);
 }
 
 // ---- The file ----
@@ -309,8 +298,7 @@ static status read_input(const yaml_node *node, shape *input, error *err) {
     if (node->kind != YAML_SEQUENCE || node->count != 3)
         return yaml_error(node, err, "'input': expected [channels, height, width]");
     for (int i = 0; i < 3; i++) {
-        status rc = yaml_integer(node->items[i], "input", 1, MAX_WINDOW, &dims[i], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(yaml_integer(node->items[i], "input", 1, MAX_WINDOW, &dims[i], err));
         size *= dims[i];
     }
     if (dims[0] > ENGINE_MAX_CHANNELS)
@@ -326,25 +314,23 @@ static status read_header(const yaml_node *root, model *m, const yaml_node **lay
     static const char *const keys[] = {"schema", "name", "input", "layers"};
     const yaml_node *node[4];
     const char *text;
-    status rc = STATUS_OK;
     if (root->kind == YAML_MAPPING && !yaml_find(root, "schema"))
         return yaml_error(root, err, "'schema' is missing: expected 'lockstep.model/1'");
-    TRY(yaml_check_keys(root, keys, 4, err));
+    NEED(yaml_check_keys(root, keys, 4, err));
     for (int i = 0; i < 4; i++) {
         node[i] = yaml_find(root, keys[i]);
         if (!node[i]) return yaml_error(root, err, "'%s' is missing", keys[i]);
     }
-    TRY(yaml_string(node[0], "schema", &text, err));
+    NEED(yaml_string(node[0], "schema", &text, err));
     if (strcmp(text, "lockstep.model/1") != 0)
         return yaml_error(node[0], err, "'schema': expected 'lockstep.model/1', got '%.60s'", text);
-    TRY(yaml_string(node[1], "name", &text, err));
+    NEED(yaml_string(node[1], "name", &text, err));
     if (!*text || strlen(text) >= sizeof m->name)
         return yaml_error(node[1], err, "'name': expected 1 to %zu characters", sizeof m->name - 1);
     snprintf(m->name, sizeof m->name, "%s", text);
-    TRY(read_input(node[2], &m->program.input, err));
+    NEED(read_input(node[2], &m->program.input, err));
     *layers = node[3];
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static yaml_node *describe_input(shape input) {

@@ -113,8 +113,8 @@ static void describe_last(const pipeline *p, const planned_run *r, const planned
     yaml_node *root = NULL;
     experiment e = {0};
     error unreadable;
-    char *path = memory_format("%s/%s/train/manifest.yaml", p->artifacts, s->place);
-    const bool there = manifest_read(path, &root, &unreadable) == STATUS_OK;
+    const bool there =
+        manifest_read_in(&root, &unreadable, "%s/%s/train", p->artifacts, s->place) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
         snprintf(why, size, "different data%s, kind of device, or version",
@@ -123,7 +123,6 @@ static void describe_last(const pipeline *p, const planned_run *r, const planned
         (void)change_keys(e.resolved, r->e.resolved, why, size);
     experiment_release(&e);
     yaml_free(root);
-    free(path);
 }
 
 // ---- Continuing from fewer epochs ----

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/signals.h"
+#include "base/text.h"
 
 typedef struct child {
     const strvec *command;
@@ -102,23 +104,6 @@ status child_run(const strvec *command, error *err) {
 
 // ---- Output ----
 
-static status read_all(int fd, char **text, error *err) {
-    size_t used = 0, capacity = 0;
-    void *room = NULL;
-    for (;;) {
-        memory_grow(&room, &capacity, used + 4096, 1);
-        *text = room;
-        ssize_t got = read(fd, (char *)room + used, capacity - used - 1);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return error_system(err, STATUS_FAILED, errno, "cannot read from a child");
-        used += (size_t)got;
-        if (got == 0) break;
-    }
-    while (used && (*text)[used - 1] == '\n') used--;
-    (*text)[used] = 0;
-    return STATUS_OK;
-}
-
 static void first_line(FILE *from, char **said) {
     char line[2048] = "";
     rewind(from);
@@ -127,56 +112,57 @@ static void first_line(FILE *from, char **said) {
     *said = memory_string(line);
 }
 
-static status run_and_read(child *c, char **text, error *err) {
+// *answer is NULL after a failure.
+static status run_and_read(child *c, char **answer, error *err) {
+    text all = {0};
     int out[2];
     pid_t pid;
-    *text = NULL;
+    *answer = NULL;
     if (pipe2(out, O_CLOEXEC)) return cannot_start(c->command, errno, err);
     c->out = out[1];
     status rc = start(c, &pid, err);
     close(out[1]);
     if (rc == STATUS_OK) {
-        rc = read_all(out[0], text, err);
+        if (!text_read(&all, out[0], SIZE_MAX))
+            rc = error_system(err, STATUS_FAILED, errno, "cannot read from a child");
         status ended = wait_for(c->command, pid, rc == STATUS_OK ? err : NULL);
         if (rc == STATUS_OK) rc = ended;
     }
     close(out[0]);
-    if (rc != STATUS_OK) {
-        free(*text);
-        *text = NULL;
-    }
+    while (all.length && all.data[all.length - 1] == '\n') all.data[--all.length] = 0;
+    if (rc == STATUS_OK) *answer = text_take(&all);
+    text_release(&all);
     return rc;
 }
 
-status child_output(const strvec *command, char **text, error *err) {
+status child_output(const strvec *command, char **answer, error *err) {
     child c = {.command = command, .said = -1};
-    return run_and_read(&c, text, err);
+    return run_and_read(&c, answer, err);
 }
 
-static status try_in(const char *folder, const strvec *command, char **text, char **said,
+static status try_in(const char *folder, const strvec *command, char **answer, char **said,
                      error *err) {
-    *text = *said = NULL;
+    *answer = *said = NULL;
     int memory = memfd_create("messages", MFD_CLOEXEC);
     FILE *messages = memory < 0 ? NULL : fdopen(memory, "w+");
     if (!messages) return cannot_start(command, errno, err);
     child c = {.command = command, .folder = folder, .said = fileno(messages)};
-    status rc = run_and_read(&c, text, err);
+    status rc = run_and_read(&c, answer, err);
     first_line(messages, said);
-    status read_rc = STATUS_OK;
     fclose(messages);
-    return rc == STATUS_OK ? read_rc : rc;
+    return rc;
 }
 
-status child_try(const strvec *command, char **text, char **said, error *err) {
-    return try_in(NULL, command, text, said, err);
+status child_try(const strvec *command, char **answer, char **said, error *err) {
+    return try_in(NULL, command, answer, said, err);
 }
 
 status child_run_quietly(const char *folder, const strvec *command, error *err) {
-    char *text, *said;
+    char *answer, *said;
     error failure = {0};
-    status rc = try_in(folder, command, &text, &said, &failure);
+    status rc = try_in(folder, command, &answer, &said, &failure);
     if (rc != STATUS_OK) rc = error_set(err, rc, "%s", said && *said ? said : failure.message);
     free(said);
-    free(text);
+    free(answer);
     return rc;
 }

@@ -43,10 +43,7 @@ static status plan_runs(const pipeline *p, const strvec *files, planned_runs *ru
         if (rc != STATUS_OK) goto out;
     }
     const yaml_node *first = yaml_get(runs->plan, "runs.0.name");
-    if (files->count > 1) {
-        yaml_put(runs->plan, "baseline", yaml_copy(first));
-        rc = STATUS_OK;
-    }
+    if (files->count > 1) yaml_put(runs->plan, "baseline", yaml_copy(first));
 out:
     return rc;
 }
@@ -61,27 +58,21 @@ typedef struct place {
 // Sets the places, the report's folder and the plan's file, below ARTIFACTS, for a question with
 // this name (of which it takes ownership) about these files. A comparison has no folder but that of
 // its report.
-static status put_places(const pipeline *p, planned_runs *runs, place *where, char *question,
-                         const strvec *files, bool is_report) {
+static void put_places(const pipeline *p, planned_runs *runs, place *where, char *question,
+                       const strvec *files, bool is_report) {
     char *suffix = run_names_suffix(p->settings);
     char *seeds = run_names_report_suffix(p->settings, false);
     char *of_report = run_names_report_suffix(p->settings, true);
-    const bool good = question;
+    const char *between = is_report ? "" : "/report";
     where->question = question;
-    if (good)
-        where->folder =
-            owned_names_take(p, &runs->names, memory_format("%s%s", question, suffix), files);
-    if (where->folder) {
-        const char *between = is_report ? "" : "/report";
-        runs->report = memory_format("%s/%s%s%s", p->artifacts, where->folder, between, of_report);
-        runs->file = is_report
-                         ? memory_format("%s/%s%s-plan.yaml", p->artifacts, where->folder, seeds)
-                         : memory_format("%s/%s/plan%s.yaml", p->artifacts, where->folder, seeds);
-    }
+    where->folder =
+        owned_names_take(p, &runs->names, memory_format("%s%s", question, suffix), files);
+    runs->report = memory_format("%s/%s%s%s", p->artifacts, where->folder, between, of_report);
+    runs->file = is_report ? memory_format("%s/%s%s-plan.yaml", p->artifacts, where->folder, seeds)
+                           : memory_format("%s/%s/plan%s.yaml", p->artifacts, where->folder, seeds);
     free(of_report);
     free(seeds);
     free(suffix);
-    return runs->report && runs->file ? STATUS_OK : STATUS_FAILED;
 }
 
 static status plan_experiment_command(const pipeline *p, planned_runs *runs, place *where,
@@ -91,7 +82,7 @@ static status plan_experiment_command(const pipeline *p, planned_runs *runs, pla
     bool study;
     status rc;
     TRY(run_names_find(p, true, &files, &study, err));
-    TRY(put_places(p, runs, where, run_names_base(files.items[0]), &files, false));
+    put_places(p, runs, where, run_names_base(files.items[0]), &files, false);
     rc = study ? plan_study(files.items[0], (const char *const *)set->items, set->count,
                             &runs->plan, err)
                : plan_runs(p, &files, runs, err);
@@ -107,7 +98,7 @@ static status plan_compare_command(const pipeline *p, planned_runs *runs, place 
     TRY(run_names_find(p, false, &files, NULL, err));
     TRY(plan_runs(p, &files, runs, err));
     runs->joined = run_names_joined(runs->plan);
-    rc = put_places(p, runs, where, memory_format("compare-%s", runs->joined), &files, true);
+    put_places(p, runs, where, memory_format("compare-%s", runs->joined), &files, true);
 out:
     strvec_release(&files);
     return rc;
@@ -124,7 +115,7 @@ static status plan_explain_command(const pipeline *p, planned_runs *runs, place 
     question = run_names_shortened(memory_format("explain-%s-%s", from, to));
     free(from);
     free(to);
-    TRY(put_places(p, runs, where, question, &files, false));
+    put_places(p, runs, where, question, &files, false);
     TRY(plan_ladder(files.items[0], files.items[1], (const char *const *)set->items, set->count,
                     &runs->plan, err));
 out:
@@ -142,8 +133,8 @@ static status plan_reproduce_command(const pipeline *p, planned_runs *runs, plac
         rc = plan_reproduction(list, s->quick, (const char *const *)s->assignments.items,
                                s->assignments.count, &runs->plan, err);
     if (rc == STATUS_OK)
-        rc = put_places(p, runs, where, memory_string(yaml_find(runs->plan, "name")->text), &files,
-                        false);
+        put_places(p, runs, where, memory_string(yaml_find(runs->plan, "name")->text), &files,
+                   false);
     free(list);
     return rc;
 }

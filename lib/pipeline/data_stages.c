@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/spelling.h"
 #include "data/manifest.h"
 #include "data/source/dataset_list.h"
@@ -80,8 +81,7 @@ out:
 }
 
 status data_locate(const pipeline *p, planned_run *r, error *err) {
-    status rc = own_data_check(p->settings, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(own_data_check(p->settings, err));
     find_own(p, r, &r->data);
     r->own = r->data != NULL;
     if (!r->own) r->data = data_folder(p, r);
@@ -91,16 +91,9 @@ status data_locate(const pipeline *p, planned_run *r, error *err) {
     return r->train ? STATUS_OK : err->code;
 }
 
-static bool is_readable(const char *path, const char *name) {
-    char *file = memory_format("%s%s", path, name);
-    bool there = access(file, R_OK) == 0;
-    free(file);
-    return there;
-}
-
 bool data_is_there(const planned_run *r) {
-    return is_readable(r->test, "") &&
-           is_readable(r->train, r->e.virtual_shards > 1 ? "/manifest.yaml" : "");
+    return access(r->test, R_OK) == 0 &&
+           paths_allow(R_OK, "%s%s", r->train, r->e.virtual_shards > 1 ? "/manifest.yaml" : "");
 }
 
 // ---- Stages ----

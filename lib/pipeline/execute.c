@@ -407,8 +407,7 @@ status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err
                 const int wanted = counting_wanted(r, rounds);
                 if (r->seed_count > seeds) seeds = r->seed_count;
                 if (k >= r->seed_count || round >= wanted) continue;
-                status rc = run_round(p, runs, r, &r->seeds[k], round, wanted, &course, err);
-                if (rc != STATUS_OK) return rc;
+                NEED(run_round(p, runs, r, &r->seeds[k], round, wanted, &course, err));
             }
         }
     }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/output.h"
+#include "base/text.h"
 
 enum { BUFFER_BYTES = 1 << 16, MOST_BYTES = 1 << 26 };
 
@@ -33,30 +33,21 @@ status copy_file(const char *from, const char *to, error *err) {
     return rc;
 }
 
-status read_file(const char *path, char **text, error *err) {
-    size_t used = 0, capacity = 0;
-    ssize_t got = 1;
-    void *room = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    *text = NULL;
-    if (fd < 0) return cannot_read(path, err);
+status read_file(const char *path, char **content, error *err) {
+    text all = {0};
     status rc = STATUS_OK;
-    while (rc == STATUS_OK && got != 0 && used < MOST_BYTES) {
-        memory_grow(&room, &capacity, used + BUFFER_BYTES + 1, 1);
-        got = read(fd, (char *)room + used, BUFFER_BYTES);
-        if (rc == STATUS_OK && got < 0 && errno != EINTR) rc = cannot_read(path, err);
-        if (rc == STATUS_OK && got > 0) used += (size_t)got;
-    }
-    close(fd);
-    if (rc == STATUS_OK && used >= MOST_BYTES)
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *content = NULL;
+    if (fd < 0) return cannot_read(path, err);
+    if (!text_read(&all, fd, MOST_BYTES))
+        rc = cannot_read(path, err);
+    else if (all.length > MOST_BYTES)
         rc = error_set(err, STATUS_INPUT, "cannot read: '%s': longer than %d bytes", path,
                        MOST_BYTES);
-    if (rc == STATUS_OK) {
-        *text = room;
-        (*text)[used] = 0;
-    } else {
-        free(room);
-    }
+    else
+        *content = text_take(&all);
+    close(fd);
+    text_release(&all);
     return rc;
 }
 

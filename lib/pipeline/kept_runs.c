@@ -22,9 +22,7 @@
 // Takes over `name`.
 static void add_file(named_experiments *o, char *name, const char *path) {
     error unreadable;
-    void *items = o->items;
-    memory_grow(&items, &o->capacity, o->count + 1, sizeof *o->items);
-    o->items = items;
+    o->items = memory_grow(o->items, &o->capacity, o->count + 1, sizeof *o->items);
     named_experiment *one = &o->items[o->count];
     *one = (named_experiment){.name = name};
     if (experiment_read(&one->e, path, NULL, 0, &unreadable) == STATUS_OK)
@@ -36,8 +34,7 @@ static void add_file(named_experiments *o, char *name, const char *path) {
 // Adds those that import-images has written next to its data, under the name of the folder.
 static void add_with_data(named_experiments *o) {
     DIR *data = opendir("data");
-    status rc = STATUS_OK;
-    for (const struct dirent *e; data && rc == STATUS_OK && (e = readdir(data));) {
+    for (const struct dirent *e; data && (e = readdir(data));) {
         char *path = NULL;
         if (*e->d_name == '.' || catalog_look_up(&o->files, e->d_name)) continue;
         lookup_with_data(e->d_name, &path);
@@ -142,11 +139,9 @@ static void copy_text(const yaml_node *root, const char *path, char *text, size_
 static void read_evaluation(const char *folder, kept_run *w) {
     for (int v = 0; v < TTA_KINDS && isnan(w->accuracy); v++) {
         yaml_node *root = NULL;
-        char *path = memory_format("%s/%s/manifest.yaml", folder, tta_folder((tta_kind)v));
-        if (manifest_read(path, &root, NULL) == STATUS_OK)
+        if (manifest_read_in(&root, NULL, "%s/%s", folder, tta_folder((tta_kind)v)) == STATUS_OK)
             w->accuracy = yaml_number_at(root, "results.accuracy");
         yaml_free(root);
-        free(path);
     }
 }
 
@@ -212,7 +207,7 @@ static void name_unfinished(const char *folder, const execution_list *list, kept
     snprintf(w->differs, sizeof w->differs, "not finished");
     for (size_t i = 0; i < list->count; i++) {
         char *train = memory_format("%s/train", list->items[i].folder);
-        if (train && (stat(train, &info) == 0 || stat(list->items[i].folder, &info) == 0) &&
+        if ((stat(train, &info) == 0 || stat(list->items[i].folder, &info) == 0) &&
             gmtime_r(&info.st_mtime, &utc))
             (void)strftime(w->date, sizeof w->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
         free(train);

@@ -82,9 +82,7 @@ static void put_row(yaml_node *list, const pipeline *p, const kept_run *w) {
 static status print_json(const pipeline *p, const kept_run *rows, size_t count, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < count; i++) put_row(list, p, &rows[i]);
-    const status rc = json_print(list, err);
-    yaml_free(list);
-    return rc;
+    return json_answer(list, err);
 }
 
 // In characters; at least that of "quickstart" and most others.

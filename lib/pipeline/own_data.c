@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/own_data.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "base/paths.h"
 
 static const char *const FILES[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
 enum { FILE_COUNT = sizeof FILES / sizeof *FILES };
 
 const char *own_data_lacks(const char *folder) {
-    for (int i = 0; i < FILE_COUNT; i++) {
-        char *path = memory_format("%s/%s", folder, FILES[i]);
-        const bool there = access(path, R_OK) == 0;
-        free(path);
-        if (!there) return FILES[i];
-    }
+    for (int i = 0; i < FILE_COUNT; i++)
+        if (!paths_allow(R_OK, "%s/%s", folder, FILES[i])) return FILES[i];
     return NULL;
 }
 

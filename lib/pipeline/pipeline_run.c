@@ -66,23 +66,20 @@ static bool is_comparison(pipeline_command c) {
 status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
     const settings *s = p->settings;
     int rounds;
-    status rc;
     work_remove_old(p);
-    TRY(command_plan_make(p, runs, err));
-    TRY(reporting_check_flags(p, err));
+    NEED(command_plan_make(p, runs, err));
+    NEED(reporting_check_flags(p, err));
     if (s->dry_run) say_downloads(p, runs);
-    TRY(resolve_data_and_keys(p, runs, is_comparison(s->command), err));
+    NEED(resolve_data_and_keys(p, runs, is_comparison(s->command), err));
     say_names(p, runs);
     if (s->dry_run || s->command == COMMAND_EXPLAIN) say_planned(p, runs);
-    TRY(turn_stages_plan(p, runs, err));
-    TRY(rounds_decide(p, runs, &rounds, err));
+    NEED(turn_stages_plan(p, runs, err));
+    NEED(rounds_decide(p, runs, &rounds, err));
     work_close(p); // remove the trials' files: a training may take hours, and be killed
-    TRY(execute_check(p, runs, rounds, err));
-    if (s->dry_run) goto out;
+    NEED(execute_check(p, runs, rounds, err));
+    if (s->dry_run) return STATUS_OK;
     owned_names_keep(p, &runs->names);
-    TRY(execute_all(p, runs, rounds, err));
-    TRY(turn_stages_run(p, runs, err));
-    TRY(reporting_run(p, runs, err));
-out:
-    return rc;
+    NEED(execute_all(p, runs, rounds, err));
+    NEED(turn_stages_run(p, runs, err));
+    return reporting_run(p, runs, err);
 }

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
@@ -54,14 +55,13 @@ static char *list_of_ranks(const pipeline *p, const planned_runs *runs, char sep
     bool worlds[RANKS_MAX + 1] = {false};
     if (!needs_collectives(p, runs, worlds)) return NULL;
     worlds[1] = worlds[2] = worlds[4] = worlds[8] = true;
-    char *list = memory_string("");
+    text list = {0};
     for (int w = 1; w <= RANKS_MAX; w++) {
         if (!worlds[w]) continue;
-        char *longer = *list ? memory_format("%s%c%d", list, separator, w) : memory_format("%d", w);
-        free(list);
-        list = longer;
+        if (list.length) text_bytes(&list, &separator, 1);
+        text_format(&list, "%d", w);
     }
-    return list;
+    return text_take(&list);
 }
 
 char *reporting_collectives(const pipeline *p, const planned_runs *runs) {
@@ -76,20 +76,16 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
                                   error *err) {
     char *ranks = list_of_ranks(p, runs, ',');
     strvec command = {0};
-    status rc = STATUS_OK;
-    if (ranks)
-        strvec_add(&command, "bench-allreduce");
-    else
-        rc = STATUS_FAILED;
-    if (rc == STATUS_OK) strvec_add_option(&command, "--world-size", ranks);
-    if (rc == STATUS_OK) strvec_add_option(&command, "--out", dir);
+    strvec_add(&command, "bench-allreduce");
+    strvec_add_option(&command, "--world-size", ranks);
+    strvec_add_option(&command, "--out", dir);
     // The report has its table.
     const stage s = {.name = "measure",
                      .dir = dir,
                      .title = "all-reduce",
                      .command = &command,
                      .drop_output = true};
-    if (rc == STATUS_OK) rc = stage_run(p, &s, err);
+    const status rc = stage_run(p, &s, err);
     strvec_release(&command);
     free(ranks);
     return rc;
@@ -100,19 +96,13 @@ static status measure_collectives(pipeline *p, const planned_runs *runs, const c
 // Writes the plan to its file, unless the file holds it already.
 static status keep_plan(const planned_runs *runs, error *err) {
     yaml_node *before = NULL;
-    char *text = NULL, *folder = NULL;
-    size_t bytes;
-    status rc = STATUS_OK;
     const bool same =
         yaml_read_file(runs->file, &before, NULL) == STATUS_OK && yaml_equal(before, runs->plan);
     yaml_free(before);
     if (same) return STATUS_OK;
-    folder = memory_format("%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
-    TRY(folder ? output_make_folder(folder, err) : STATUS_FAILED);
-    TRY(yaml_write_text(runs->plan, &text, &bytes, err));
-    TRY(output_write_file(runs->file, text, bytes, err));
-out:
-    free(text);
+    char *folder = memory_format("%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
+    status rc = output_make_folder(folder, err);
+    if (rc == STATUS_OK) rc = yaml_write_file(runs->plan, runs->file, err);
     free(folder);
     return rc;
 }
@@ -126,11 +116,11 @@ status reporting_check_flags(const pipeline *p, error *err) {
     error refusal = {0};
     char *ignored = NULL, *discussion = NULL;
     status rc = STATUS_OK;
-    if (!p->settings->values[SETTING_REPORT_FLAGS]) return rc;
+    if (!p->settings->report_flags.count) return rc;
     strvec_add(&command, "report");
     strvec_add(&command, "/dev/null");
     strvec_add_option(&command, "--out", "/dev/null/report");
-    TRY(strvec_split_quoted(&command, p->settings->values[SETTING_REPORT_FLAGS], err));
+    strvec_add_all(&command, &p->settings->report_flags);
     if (tool_ask(p, &command, &ignored, &refusal) == STATUS_USAGE) {
         tool_complain(&command, &refusal);
         TRY(error_set(err, STATUS_USAGE, "%s", ""));
@@ -155,18 +145,15 @@ static void add_folders(const pipeline *p, const planned_runs *runs, strvec *com
     }
 }
 
-static status report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
-                             strvec *command, error *err) {
-    status rc;
+static void report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
+                           strvec *command) {
     strvec_add(command, "report");
     add_folders(p, runs, command);
     strvec_add_option(command, "--plan", runs->file);
     strvec_add_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)
         strvec_add_option(command, "--turns", runs->turns.items[i]);
-    TRY(strvec_split_quoted(command, p->settings->values[SETTING_REPORT_FLAGS], err));
-out:
-    return rc;
+    strvec_add_all(command, &p->settings->report_flags);
 }
 
 // Prints a line for each run, and the answer to the plan's question.
@@ -206,7 +193,7 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
-    TRY(report_command(p, runs, collectives, &command, err));
+    report_command(p, runs, collectives, &command);
     strvec_add_all(&stage_words, &command);
     strvec_add_option(&stage_words, "--out", runs->report);
     title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");

@@ -17,7 +17,7 @@ status reporting_check_flags(const pipeline *p, error *err) MUST_CHECK;
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
 // Returns "ARTIFACTS/machine/allreduce-…", the folder of the measurement for these runs; NULL if
-// they need none, or memory runs out. free() it.
+// they need none. free() it.
 char *reporting_collectives(const pipeline *p, const planned_runs *runs);
 
 #endif

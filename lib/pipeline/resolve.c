@@ -6,7 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/filter.h"
 #include "base/memory.h"
+#include "base/paths.h"
+#include "base/text.h"
 #include "pipeline/data_stages.h"
 #include "pipeline/run_names.h"
 #include "pipeline/tool.h"
@@ -21,10 +24,7 @@ static const char *const tools[] = {
 };
 
 static status check_tool(const pipeline *p, const planned_run *r, error *err) {
-    char *path = memory_format("%s/%s", p->bin, r->tool);
-    bool there = access(path, X_OK) == 0;
-    free(path);
-    if (there) return STATUS_OK;
+    if (paths_allow(X_OK, "%s/%s", p->bin, r->tool)) return STATUS_OK;
     return error_set(err, STATUS_FAILED,
                      "cannot train '%s': its strategy is %s, and '%s/%s' is not built; another "
                      "tool can run it: SET='strategy=single'",
@@ -52,8 +52,8 @@ static void choose_devices(const pipeline *p, planned_run *r) {
     const char *given = p->settings->values[SETTING_DEVICE];
     const char *math = p->settings->values[SETTING_MATH];
     const int ranks = r->e.strategy == STRATEGY_SINGLE ? 1 : r->e.world_size;
-    strvec list = {0}, dealt = {0};
-    char *text = NULL;
+    strvec list = {0};
+    text dealt = {0};
     strvec_add_option(&r->device, "--math", math);
     if (!given || !strchr(given, ',')) {
         strvec_add_option(&r->device, "--device", given);
@@ -62,12 +62,9 @@ static void choose_devices(const pipeline *p, planned_run *r) {
     strvec_split(&list, given, ",");
     if (!list.count) strvec_add(&list, given); // the tool will report the error
     for (int i = 0; i < ranks; i++)
-        strvec_format(&dealt, "%s%s%s", i ? dealt.items[i - 1] : "", i ? "," : "",
-                      list.items[(size_t)i % list.count]);
-    text = memory_string(dealt.items[dealt.count - 1]);
-    strvec_add_option(&r->device, "--device", text);
-    free(text);
-    strvec_release(&dealt);
+        text_format(&dealt, "%s%s", i ? "," : "", list.items[(size_t)i % list.count]);
+    strvec_add_option(&r->device, "--device", text_string(&dealt));
+    text_release(&dealt);
     strvec_release(&list);
 }
 
@@ -96,18 +93,16 @@ static status read_entry(const pipeline *p, planned_runs *runs, planned_run *r, 
                          const plan_folders *f, error *err) {
     const yaml_node *plan = runs->plan;
     const yaml_node *file = yaml_find(entry, "experiment"), *set = yaml_find(entry, "set");
-    status rc = STATUS_OK;
     r->entry = entry;
     r->name = yaml_find(entry, "name")->text;
     r->file = (file ? file : yaml_find(plan, "experiment"))->text;
     for (size_t i = 0; i < set->count; i++) strvec_add(&r->set, set->items[i]->text);
-    TRY(experiment_read(&r->e, r->file, (const char *const *)r->set.items, r->set.count, err));
+    NEED(experiment_read(&r->e, r->file, (const char *const *)r->set.items, r->set.count, err));
     r->tool = memory_string(tools[r->e.strategy]);
     char *place = place_of(p, runs, r, f);
     yaml_put(entry, "folder", yaml_new_string(place));
     free(place);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Has the tool check its command line (DEVICE, MATH, THREADS), without the data.
@@ -131,27 +126,15 @@ static status check_settings(const pipeline *p, const planned_run *r, error *err
 
 // Does this program exist where execvp(3) searches for it?
 static status find_program(const char *name, error *err) {
-    const char *path = getenv("PATH");
-    strvec folders = {0};
-    strvec_split(&folders, path ? path : "/usr/bin:/bin", ":");
-    status rc = STATUS_OK;
-    bool there = strchr(name, '/') && access(name, X_OK) == 0;
-    for (size_t i = 0; rc == STATUS_OK && !there && !strchr(name, '/') && i < folders.count; i++) {
-        char *file = memory_format("%s/%s", folders.items[i], name);
-        there = access(file, X_OK) == 0;
-        free(file);
-    }
-    strvec_release(&folders);
-    return there ? STATUS_OK
-                 : error_set(err, STATUS_USAGE,
-                             "cannot find LAUNCHER: '%s': no such program on PATH", name);
+    if (strchr(name, '/') ? access(name, X_OK) == 0 : filter_exists(name)) return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "cannot find LAUNCHER: '%s': no such program on PATH",
+                     name);
 }
 
 static status check_launcher(const pipeline *p, error *err) {
     strvec launcher = {0};
     strvec_split(&launcher, p->settings->values[SETTING_LAUNCHER], " ");
-    status rc = STATUS_OK;
-    if (launcher.count) rc = find_program(launcher.items[0], err);
+    const status rc = launcher.count ? find_program(launcher.items[0], err) : STATUS_OK;
     strvec_release(&launcher);
     return rc;
 }

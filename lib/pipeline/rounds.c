@@ -47,11 +47,10 @@ typedef struct measuring {
 // Returns a number in a folder's manifest.
 static double recorded(const char *folder, const char *path) {
     yaml_node *root = NULL;
-    char *file = memory_format("%s/manifest.yaml", folder);
     double value = NAN;
-    if (manifest_read(file, &root, NULL) == STATUS_OK) value = yaml_number_at(root, path);
+    if (manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK)
+        value = yaml_number_at(root, path);
     yaml_free(root);
-    free(file);
     return value;
 }
 
@@ -139,12 +138,9 @@ static const rate *find_rate(const measuring *m, const char *key) {
 // The trial's time beyond its two epochs is that of two evaluations.
 static status keep_rate(measuring *m, char **key, int samples, error *err) {
     yaml_node *root = NULL;
-    void *rates = m->rates;
-    char *path = memory_format("%s/tried/manifest.yaml", m->p->work.path);
-    status rc = manifest_read(path, &root, err);
-    if (rc == STATUS_OK) memory_grow(&rates, &m->capacity, m->count + 1, sizeof *m->rates);
-    m->rates = rates;
+    status rc = manifest_read_in(&root, err, "%s/tried", m->p->work.path);
     if (rc == STATUS_OK) {
+        m->rates = memory_grow(m->rates, &m->capacity, m->count + 1, sizeof *m->rates);
         const double first = yaml_number_at(root, "results.epochs.0.seconds");
         const double second = yaml_number_at(root, "results.epochs.1.seconds");
         const double tests = yaml_number_at(root, "results.total_seconds") - first - second;
@@ -153,7 +149,6 @@ static status keep_rate(measuring *m, char **key, int samples, error *err) {
         *key = NULL;
     }
     yaml_free(root);
-    free(path);
     return rc;
 }
 
@@ -223,7 +218,7 @@ static bool read_times(const execution_list *list, run_estimate *e) {
         e->evaluate = NAN;
         for (int v = 0; v < TTA_KINDS && isnan(e->evaluate); v++) {
             char *folder = memory_format("%s/%s", x->folder, tta_folder((tta_kind)v));
-            e->evaluate = folder ? recorded(folder, "results.compute_seconds") : NAN;
+            e->evaluate = recorded(folder, "results.compute_seconds");
             free(folder);
         }
         return !isnan(e->train) && !isnan(e->evaluate);

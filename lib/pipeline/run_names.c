@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/paths.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
@@ -176,8 +177,7 @@ char *run_names_base(const char *path) {
 
 static status read_name(const char *file, const strvec *set, char **name, error *err) {
     experiment e = {0};
-    status rc = experiment_read(&e, file, (const char *const *)set->items, set->count, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(experiment_read(&e, file, (const char *const *)set->items, set->count, err));
     *name = memory_string(e.name);
     experiment_release(&e);
     return STATUS_OK;
@@ -206,34 +206,32 @@ status run_names_of(const pipeline *p, const strvec *files, size_t i, char **nam
                     error *err) {
     const strvec *set = &p->settings->assignments;
     *folder = NULL;
-    status rc = read_name(files->items[i], set, name, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_name(files->items[i], set, name, err));
     if (p->settings->values[SETTING_RUNS]) {
         char *own = kept_name(files, i, set, *name);
-        *folder = own ? kept_folder(files->items[i], *name) : NULL;
+        *folder = kept_folder(files->items[i], *name);
         free(*name);
         *name = own;
     } else {
         *folder = run_names_base(files->items[i]);
     }
-    if (*name && *folder) return STATUS_OK;
-    free(*name);
-    return STATUS_FAILED;
+    return STATUS_OK;
 }
 
 // ---- Folders ----
 
-// Returns the first `most` characters of `text` that a folder's name may have; with a hash of the
+// Returns the first `most` characters of `string` that a folder's name may have; with a hash of the
 // whole if that leaves anything out.
-static char *tame(const char *text, size_t most) {
+static char *tame(const char *string, size_t most) {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "=._,-+";
     char hash[SHA256_TEXT_BYTES], *name = memory_new(most + HASH_DIGITS + 2, 1);
     size_t length = 0;
-    sha256_buffer(text, strlen(text), hash);
-    for (const char *c = text; *c && length < most; c++)
+    sha256_buffer(string, strlen(string), hash);
+    for (const char *c = string; *c && length < most; c++)
         if (strchr(good, *c)) name[length++] = *c;
-    if (length < strlen(text)) snprintf(name + length, HASH_DIGITS + 2, "-%.*s", HASH_DIGITS, hash);
+    if (length < strlen(string))
+        snprintf(name + length, HASH_DIGITS + 2, "-%.*s", HASH_DIGITS, hash);
     return name;
 }
 
@@ -246,32 +244,24 @@ char *run_names_shortened(char *name) {
 
 char *run_names_joined(const yaml_node *plan) {
     const yaml_node *runs = yaml_find(plan, "runs");
-    char *joined = memory_string("");
-    for (size_t i = 0; i < runs->count; i++) {
-        char *longer = memory_format("%s%s%s", joined, i ? "-" : "",
-                                     yaml_find(runs->items[i], "folder")->text);
-        free(joined);
-        joined = longer;
-    }
-    return run_names_shortened(joined);
+    text joined = {0};
+    for (size_t i = 0; i < runs->count; i++)
+        text_format(&joined, "%s%s", i ? "-" : "", yaml_find(runs->items[i], "folder")->text);
+    return run_names_shortened(text_take(&joined));
 }
 
 // ---- Suffixes ----
 
-// Adds "-NAME=VALUE", or ",NAME=VALUE" to an earlier part.
-static char *with_part(char *text, const char *name, const char *value) {
-    if (!value) return text;
-    char *longer = memory_format("%s%s%s%s", text, *text ? "," : "", name, value);
-    free(text);
-    return longer;
+// Adds "NAME=VALUE", after a comma if it is not the first part.
+static void add_part(text *parts, const char *name, const char *value) {
+    if (value) text_format(parts, "%s%s%s", parts->length ? "," : "", name, value);
 }
 
-// Takes ownership of the parts.
-static char *suffix_of(char *parts) {
-    char *tamed = tame(parts, LONGEST_SUFFIX);
+static char *suffix_of(text *parts) {
+    char *tamed = tame(text_string(parts), LONGEST_SUFFIX);
     char *suffix = memory_format("%s%s", *tamed ? "-" : "", tamed);
     free(tamed);
-    free(parts);
+    text_release(parts);
     return suffix;
 }
 
@@ -284,12 +274,10 @@ static bool is_of_report(const char *assignment) {
     return false;
 }
 
-static char *assignments_of(const settings *s, bool of_report) {
-    char *text = memory_string("");
+static void add_assignments(text *parts, const settings *s, bool of_report) {
     for (size_t i = 0; i < s->assignments.count; i++)
         if (is_of_report(s->assignments.items[i]) == of_report)
-            text = with_part(text, "", s->assignments.items[i]);
-    return text;
+            add_part(parts, "", s->assignments.items[i]);
 }
 
 // The folder's own name: "shapes" for "data/shapes/", and in that folder for ".".
@@ -305,30 +293,19 @@ static char *data_name(const char *folder) {
 char *run_names_suffix(const settings *s) {
     const char *data = s->values[SETTING_DATA], *math = s->values[SETTING_MATH];
     char *name = data ? data_name(data) : NULL;
-    char *text = assignments_of(s, false);
-    text = with_part(text, "data=", name);
-    text = with_part(text, "threads=", s->values[SETTING_THREADS]);
-    if (math && strcmp(math, "exact") != 0) text = with_part(text, "math=", math);
+    text parts = {0};
+    add_assignments(&parts, s, false);
+    add_part(&parts, "data=", name);
+    add_part(&parts, "threads=", s->values[SETTING_THREADS]);
+    if (math && strcmp(math, "exact") != 0) add_part(&parts, "math=", math);
     free(name);
-    return suffix_of(text);
-}
-
-// The language of the report; wrong flags are refused later, by `report` itself.
-static char *language_of(const settings *s) {
-    strvec flags = {0};
-    const char *value = NULL;
-    if (strvec_split_quoted(&flags, s->values[SETTING_REPORT_FLAGS], NULL) == STATUS_OK)
-        value = strvec_option_value(&flags, "--lang");
-    char *language = memory_string(value ? value : "en");
-    strvec_release(&flags);
-    return language;
+    return suffix_of(&parts);
 }
 
 char *run_names_report_suffix(const settings *s, bool with_language) {
-    char *language = language_of(s);
-    char *text = assignments_of(s, true);
-    if (language && with_language && strcmp(language, "en") != 0)
-        text = with_part(text, "lang=", language);
-    free(language);
-    return suffix_of(text);
+    const char *language = settings_language(s);
+    text parts = {0};
+    add_assignments(&parts, s, true);
+    if (with_language && strcmp(language, "en") != 0) add_part(&parts, "lang=", language);
+    return suffix_of(&parts);
 }

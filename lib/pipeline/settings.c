@@ -272,26 +272,24 @@ static status read_integer(const settings *s, setting which, int64_t min, int64_
     return STATUS_OK;
 }
 
-static status check_epochs(const settings *s, error *err) {
-    const char *text = s->values[SETTING_EPOCHS];
+// A number above 0, or nothing.
+static bool is_positive(const char *text, double most) {
     char *end;
-    if (!text) return STATUS_OK;
+    if (!text) return true;
     const double number = strtod(text, &end);
-    if (isdigit((unsigned char)*text) && !*end && number > 0 && number <= MOST_EPOCHS)
-        return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s: '%.60s': expected a number above 0 and at most %d",
-                     table[SETTING_EPOCHS].name, text, MOST_EPOCHS);
+    return isdigit((unsigned char)*text) && !*end && number > 0 && number <= most;
 }
 
-static status check_precision(const settings *s, error *err) {
-    const char *text = s->values[SETTING_PRECISION];
-    char *end;
-    if (!text) return STATUS_OK;
-    const double number = strtod(text, &end);
-    if (isdigit((unsigned char)*text) && !*end && number > 0 && number <= 100) return STATUS_OK;
-    return error_set(err, STATUS_USAGE,
-                     "%s: '%.60s': expected per cent, above 0 and at most 100: 2",
-                     table[SETTING_PRECISION].name, text);
+static status check_numbers(const settings *s, error *err) {
+    const char *epochs = s->values[SETTING_EPOCHS], *precision = s->values[SETTING_PRECISION];
+    if (!is_positive(epochs, MOST_EPOCHS))
+        return error_set(err, STATUS_USAGE, "%s: '%.60s': expected a number above 0 and at most %d",
+                         table[SETTING_EPOCHS].name, epochs, MOST_EPOCHS);
+    if (!is_positive(precision, 100))
+        return error_set(err, STATUS_USAGE,
+                         "%s: '%.60s': expected per cent, above 0 and at most 100: 2",
+                         table[SETTING_PRECISION].name, precision);
+    return STATUS_OK;
 }
 
 static status read_flag(const settings *s, setting which, bool *value, error *err) {
@@ -324,26 +322,23 @@ static status read_age(settings *s, error *err) {
 
 static status read_values(settings *s, error *err) {
     int64_t executions = 0, checked;
-    status rc;
     s->resume = true;
     s->model_limit = 4;
     s->segments = 3;
-    TRY(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
-    TRY(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
-    TRY(check_epochs(s, err));
-    TRY(check_precision(s, err));
-    TRY(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
-    TRY(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
-    TRY(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));
-    TRY(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
-    TRY(read_flag(s, SETTING_RESUME, &s->resume, err));
-    TRY(read_flag(s, SETTING_QUICK, &s->quick, err));
-    TRY(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
-    TRY(read_flag(s, SETTING_YES, &s->yes, err));
-    TRY(read_age(s, err));
+    NEED(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
+    NEED(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
+    NEED(check_numbers(s, err));
+    NEED(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
+    NEED(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
+    NEED(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));
+    NEED(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
+    NEED(read_flag(s, SETTING_RESUME, &s->resume, err));
+    NEED(read_flag(s, SETTING_QUICK, &s->quick, err));
+    NEED(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
+    NEED(read_flag(s, SETTING_YES, &s->yes, err));
+    NEED(read_age(s, err));
     s->executions = (int)executions;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Refuses "epochs=1 seed=3": a blank does not separate assignments. Only a title may contain such a
@@ -361,16 +356,14 @@ static status check_separators(const char *assignment, error *err) {
 }
 
 static status read_assignments(settings *s, error *err) {
-    status rc = STATUS_OK;
     strvec_split(&s->assignments, s->values[SETTING_SET], ";");
     for (size_t i = 0; i < s->assignments.count; i++)
-        TRY(check_separators(s->assignments.items[i], err));
+        NEED(check_separators(s->assignments.items[i], err));
     if (s->values[SETTING_EPOCHS])
         strvec_format(&s->assignments, "epochs=%s", s->values[SETTING_EPOCHS]);
     if (s->values[SETTING_SEED] && settings_takes(s->command, SETTING_SET))
         strvec_format(&s->assignments, "seed=%s", s->values[SETTING_SEED]);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Names of experiments ----
@@ -404,10 +397,7 @@ static status check_one_name(const char *name, error *err) {
 
 // Checks the number of names that each command takes.
 static status check_names(const settings *s, error *err) {
-    for (size_t i = 0; i < s->names.count; i++) {
-        status rc = check_one_name(s->names.items[i], err);
-        if (rc != STATUS_OK) return rc;
-    }
+    for (size_t i = 0; i < s->names.count; i++) NEED(check_one_name(s->names.items[i], err));
     switch (s->command) {
     case COMMAND_EXPERIMENT: return need_names(s, 1, 1, err);
     case COMMAND_EXPLAIN: return need_names(s, 2, 2, err);
@@ -473,6 +463,7 @@ status settings_read(settings *s, pipeline_command command, const char *const *g
         TRY(collect_names(s, err));
     TRY(read_values(s, err));
     TRY(read_assignments(s, err));
+    TRY(strvec_split_quoted(&s->report_flags, s->values[SETTING_REPORT_FLAGS], err));
 out:
     if (rc != STATUS_OK) settings_release(s);
     return rc;
@@ -481,7 +472,13 @@ out:
 void settings_release(settings *s) {
     strvec_release(&s->names);
     strvec_release(&s->assignments);
+    strvec_release(&s->report_flags);
     *s = (settings){0};
+}
+
+const char *settings_language(const settings *s) {
+    const char *language = strvec_option_value(&s->report_flags, "--lang");
+    return language ? language : "en";
 }
 
 // ---- Sources of data ----

@@ -71,8 +71,9 @@ typedef struct settings {
     // SUBMISSION or SUBMISSIONS; or words without '='.
     strvec names;
     strvec assignments; // for --set: from SET, EPOCHS and SEED, in this order
-    int executions;     // 0: not given
-    bool resume;        // false with RESUME=0
+    strvec report_flags;
+    int executions; // 0: not given
+    bool resume;    // false with RESUME=0
     bool quick, dry_run, yes;
     int64_t older;       // seconds; 0: not given
     int64_t model_limit; // MiB
@@ -84,6 +85,8 @@ typedef struct settings {
 status settings_read(settings *s, pipeline_command command, const char *const *given, size_t count,
                      error *err) MUST_CHECK;
 void settings_release(settings *s);
+// Returns the language among REPORT_FLAGS, in which reports are written.
+const char *settings_language(const settings *s);
 
 // For cli_tool.answer: "did you mean EPOCHS=1?".
 void settings_answer_option(const char *name, const char *value, char text[HINT_BYTES]);

@@ -239,8 +239,7 @@ static status run(const pipeline *p, const stage *s, const char *key, const char
 static status run_locked(pipeline *p, const stage *s, const char *key, bool locked, error *err) {
     char why[WHY_BYTES];
     bool done;
-    status rc = look(s, key, &done, why, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(look(s, key, &done, why, err));
     if (done) {
         say(p, s, "up to date");
         return STATUS_OK;

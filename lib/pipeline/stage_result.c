@@ -42,8 +42,7 @@ static void append_loss(const yaml_node *epochs, text *to) {
 
 void stage_result_append(const char *folder, text *to) {
     yaml_node *root = NULL;
-    char *path = memory_format("%s/manifest.yaml", folder);
-    if (manifest_read(path, &root, NULL) == STATUS_OK) {
+    if (manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK) {
         const yaml_node *epochs = yaml_get(root, "results.epochs");
         const bool trained = epochs && epochs->kind == YAML_SEQUENCE && epochs->count;
         const double accuracy = trained
@@ -53,5 +52,4 @@ void stage_result_append(const char *folder, text *to) {
         if (trained) append_loss(epochs, to);
     }
     yaml_free(root);
-    free(path);
 }

@@ -2,7 +2,6 @@
 #include "pipeline/store.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "data/tta.h"
@@ -29,17 +29,9 @@ char *store_execution_folder(const char *artifacts, const char *key, int number)
     return memory_format("%s/runs/%.*s/%d", artifacts, STORE_KEY_DIGITS, key, number);
 }
 
-static bool is_there(const char *folder, const char *name) {
-    char *path = memory_format("%s/%s", folder, name);
-    bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
-}
-
 // ---- Executions ----
 
-static int is_number(const struct dirent *entry) {
-    const char *name = entry->d_name;
+static bool is_number(const char *name) {
     size_t length = strlen(name);
     return length < 8 && *name != '0' && strspn(name, "0123456789") == length;
 }
@@ -79,8 +71,8 @@ static status read_execution(execution *x, const char *key, error *err) {
         if (evaluated) x->views |= 1u << v;
     }
     x->finished = trained && x->views;
-    x->complete = is_there(x->folder, "train/manifest.yaml");
-    x->saved = !x->complete && is_there(x->folder, "train/state.st.zst");
+    x->complete = paths_allow(F_OK, "%s/train/manifest.yaml", x->folder);
+    x->saved = !x->complete && paths_allow(F_OK, "%s/train/state.st.zst", x->folder);
     return rc;
 }
 
@@ -93,27 +85,27 @@ bool store_has_states(const execution *x) {
 
 static status add_execution(execution_list *list, const char *folder, int number, const char *key,
                             error *err) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     execution *x = &list->items[list->count++];
     *x = (execution){.number = number, .folder = memory_format("%s/%d", folder, number)};
     return read_execution(x, key, err);
 }
 
+// A folder that does not exist has none.
+static status list_runs(const char *folder, bool (*chosen)(const char *name), strvec *names,
+                        error *err) {
+    if (paths_list(folder, chosen, chosen == is_number, names) || errno == ENOENT) return STATUS_OK;
+    return error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
+}
+
 status store_read(const char *artifacts, const char *key, execution_list *list, error *err) {
-    struct dirent **found = NULL;
     char *folder = store_folder(artifacts, key);
-    int count = scandir(folder, &found, is_number, versionsort);
-    status rc = STATUS_OK;
+    strvec names = {0};
+    status rc = list_runs(folder, is_number, &names, err);
     *list = (execution_list){0};
-    if (count < 0 && errno != ENOENT)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        if (rc == STATUS_OK) rc = add_execution(list, folder, atoi(found[i]->d_name), key, err);
-        free(found[i]);
-    }
-    free(found);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++)
+        rc = add_execution(list, folder, atoi(names.items[i]), key, err);
+    strvec_release(&names);
     free(folder);
     if (rc != STATUS_OK) store_release(list);
     return rc;
@@ -156,23 +148,13 @@ int store_next_number(const execution_list *list) {
 
 // ---- Keys ----
 
-static int is_key(const struct dirent *entry) {
-    return strlen(entry->d_name) == STORE_KEY_DIGITS &&
-           strspn(entry->d_name, "0123456789abcdef") == STORE_KEY_DIGITS;
+static bool is_key(const char *name) {
+    return strlen(name) == STORE_KEY_DIGITS && strspn(name, "0123456789abcdef") == STORE_KEY_DIGITS;
 }
 
 status store_keys(const char *artifacts, strvec *keys, error *err) {
-    struct dirent **found = NULL;
-    status rc = STATUS_OK;
     char *folder = memory_format("%s/runs", artifacts);
-    int entries = scandir(folder, &found, is_key, alphasort);
-    if (entries < 0 && errno != ENOENT)
-        rc = error_system(err, STATUS_FAILED, errno, "cannot read the runs in '%s'", folder);
-    for (int i = 0; i < entries; i++) {
-        strvec_add(keys, found[i]->d_name);
-        free(found[i]);
-    }
-    free(found);
+    const status rc = list_runs(folder, is_key, keys, err);
     free(folder);
     return rc;
 }
@@ -277,15 +259,10 @@ static bool holds(const char *path, const yaml_node *tree, bool *there) {
 
 // Writes the tree, unless the file holds it. `changed` becomes true where it held another one.
 static status write_tree(const yaml_node *tree, const char *path, bool *changed, error *err) {
-    char *text = NULL;
-    size_t bytes;
     bool there;
     if (holds(path, tree, &there)) return STATUS_OK;
-    status rc = yaml_write_text(tree, &text, &bytes, err);
-    if (rc == STATUS_OK) rc = output_write_file(path, text, bytes, err);
-    free(text);
     *changed = *changed || there;
-    return rc;
+    return yaml_write_file(tree, path, err);
 }
 
 static status write_model(const char *folder, const char *model, const yaml_node *architecture,

@@ -73,12 +73,9 @@ bool store_links_finished(const char *artifacts, const char *place) {
     static const char *const stages[] = {"train", "evaluate"};
     struct stat info;
     char *link = memory_format("%s/%s", artifacts, place);
-    bool finished = link && lstat(link, &info) == 0 && S_ISLNK(info.st_mode);
-    for (size_t i = 0; i < 2 && finished; i++) {
-        char *manifest = memory_format("%s/%s/manifest.yaml", link, stages[i]);
-        finished = access(manifest, F_OK) == 0;
-        free(manifest);
-    }
+    bool finished = lstat(link, &info) == 0 && S_ISLNK(info.st_mode);
+    for (size_t i = 0; i < 2 && finished; i++)
+        finished = paths_allow(F_OK, "%s/%s/manifest.yaml", link, stages[i]);
     free(link);
     return finished;
 }
@@ -105,9 +102,8 @@ static void find_link(const char *path, const char *key, strvec *found) {
 
 static void find_links_below(const char *folder, int depth, const char *key, strvec *found) {
     struct stat info;
-    status rc = STATUS_OK;
     DIR *dir = opendir(folder);
-    for (const struct dirent *e; dir && rc == STATUS_OK && (e = readdir(dir));) {
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
         const char *name = e->d_name;
         // The store itself may be large, and has no such links.
         if (*name == '.' || (depth == 1 && strcmp(name, "runs") == 0)) continue;

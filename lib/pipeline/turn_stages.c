@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/number_text.h"
+#include "base/paths.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "pipeline/stage.h"
@@ -127,12 +128,8 @@ static const char *precision_of(const pipeline *p) {
 }
 
 bool turn_stages_left(const planned_runs *runs) {
-    for (size_t i = 0; i < runs->turns.count; i++) {
-        char *path = memory_format("%s/manifest.yaml", runs->turns.items[i]);
-        const bool left = access(path, F_OK) != 0;
-        free(path);
-        if (left) return true;
-    }
+    for (size_t i = 0; i < runs->turns.count; i++)
+        if (!paths_allow(F_OK, "%s/manifest.yaml", runs->turns.items[i])) return true;
     return false;
 }
 

@@ -14,30 +14,50 @@
 // Returns the word for `word` in a table of names.yaml; the word itself if there is none.
 typedef const char *(*chart_word)(void *context, const char *table, const char *word);
 
-// Draws a chart into a new string; NULL if gnuplot is not installed (plot.h). `id`: letters, unique
-// in the page. Words: `charts` has WORDS.title, WORDS.x and WORDS.y, `factors` the names of
-// factors, `parts` those of the parts of a bar, `classes` those of classes.
+// Draws a chart into a new string, an <svg> element; NULL if gnuplot is not installed: a report
+// without drawings is valid. STATUS_FAILED if an installed one fails or hangs, as an incomplete
+// report would be taken for up to date. `id`: letters, unique in the page. Words: `charts` has
+// WORDS.title, WORDS.x and WORDS.y, `factors` the names of factors, `parts` those of the parts of a
+// bar, `classes` those of classes.
 status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
                   char **svg, error *err) MUST_CHECK;
 
-// For chart_draw: the items of a chart of pictures.
-void chart_draw_pictures(const yaml_node *items, const char *id, const char *title, chart_word word,
-                         void *context, text *out);
-
 // ---- For building ----
+
+// Colours of parts: each phase of a step has one in all drawings.
+enum {
+    CHART_FORWARD,
+    CHART_LOAD,
+    CHART_UPDATE,
+    CHART_BACKWARD,
+    CHART_COMM,
+    CHART_COPY,
+    CHART_BUSY,
+    CHART_WAIT
+};
 
 // The title and the axes are WORDS.title, .x and .y.
 yaml_node *chart_new(const char *kind, const char *words);
 // Adds an item and returns it.
 yaml_node *chart_add(yaml_node *chart, const char *label);
-// Adds OWNER.METRIC as a row of a chart of intervals and returns it; NULL if it is unknown. `pale`:
-// undecided.
-yaml_node *chart_add_interval(yaml_node *chart, const results *r, const char *label,
-                              const char *owner, const char *metric, bool pale);
-// Adds OWNER.PREFIXmetric of each part as a bar of a stacked chart; nothing if none is known. Its
-// label is followed by the word for `part`, if that is not "".
-void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *part,
-                     const char *owner, const char *prefix, const char *const *metrics,
-                     size_t count);
+// Adds a figure as a row of a chart of intervals and returns it; NULL if it is unknown.
+yaml_node *chart_add_interval(yaml_node *chart, const figure *f, const char *label);
+// Has a chart to show a verdict? As undecided?
+bool chart_shows(const verdict *v);
+bool chart_is_pale(const verdict *v);
+
+// The parts of the bars of a stacked chart.
+typedef struct chart_parts {
+    const char *name;
+    int colour;
+} chart_parts;
+yaml_node *chart_new_stacked(const char *words, const chart_parts *parts, size_t count);
+// Adds OWNER.PREFIXpart of each part as a bar; nothing if none is known. The label is followed by
+// the word for `of`, if that is not "".
+void chart_add_stack(yaml_node *chart, const results *r, const char *label, const char *of,
+                     const char *owner, const char *prefix);
+
+// Puts a chart among others; null if it has no item or is not `whole`.
+void chart_put(yaml_node *charts, const char *name, yaml_node *chart, bool whole);
 
 #endif

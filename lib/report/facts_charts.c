@@ -9,18 +9,7 @@
 #include "base/memory.h"
 #include "report/charts.h"
 #include "report/facts_parts.h"
-#include "report/plot.h"
 #include "results/steps.h"
-
-// Adds a chart; null if it has no item.
-static void put_chart(yaml_node *charts, const char *name, yaml_node *chart) {
-    if (yaml_find(chart, "items")->count) {
-        yaml_put(charts, name, chart);
-        return;
-    }
-    yaml_free(chart);
-    yaml_put(charts, name, json_new_number((double)NAN));
-}
 
 // ---- Curves of training ----
 
@@ -90,7 +79,7 @@ static status put_loss(yaml_node *charts, const results *r, error *err) {
             add_point(&curve, (double)k + run_epoch_steps(one, k) / one->steps_per_epoch / 2,
                       one->epochs[k].loss);
     }
-    put_chart(charts, "loss", chart);
+    chart_put(charts, "loss", chart, true);
     return rc;
 }
 
@@ -124,7 +113,7 @@ static void put_accuracy(yaml_node *charts, const results *r, const char *name, 
                       100 * one->epochs[k].accuracy);
         }
     }
-    put_chart(charts, name, chart);
+    chart_put(charts, name, chart, true);
 }
 
 // What the accuracies after epochs are of: the words of their charts.
@@ -142,32 +131,19 @@ static const char *accuracy_words(const results *r, bool time) {
 
 // ---- Comparisons ----
 
-static yaml_node *range_of(const figure *f, double scale) {
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "value", json_new_number(scale * f->value));
-    yaml_put(node, "low", json_new_number(scale * f->low));
-    yaml_put(node, "high", json_new_number(scale * f->high));
-    return node;
-}
-
-static bool is_judged(const verdict *v) {
-    return v->kind != VERDICT_NONE;
-}
-
-static bool is_pale(const verdict *v) {
-    return v->kind == VERDICT_UNDECIDED || v->kind == VERDICT_SAME;
+static yaml_node *percent_of(const figure *f) {
+    return facts_range(100 * f->value, (interval){100 * f->low, 100 * f->high});
 }
 
 // The time of an experiment, with the interval that its verdict is about: of the ratio to the
 // baseline.
 static yaml_node *time_of(const results *r, const comparison *c, const figure *time) {
     const figure *baseline = c ? results_group_figure(r, c->baseline, "seconds_per_epoch") : NULL;
-    figure shown = *time;
-    if (baseline) {
-        shown.low = baseline->value / c->speedup.range.high;
-        shown.high = baseline->value / c->speedup.range.low;
-    }
-    return range_of(&shown, 1);
+    interval range = {time->low, time->high};
+    if (baseline)
+        range = (interval){baseline->value / c->speedup.range.high,
+                           baseline->value / c->speedup.range.low};
+    return facts_range(time->value, range);
 }
 
 // Each experiment by its time and its accuracy. A time without a verdict is not drawn: it may be
@@ -181,47 +157,30 @@ static void put_time_accuracy(yaml_node *charts, const results *r) {
         const comparison *c = i ? &r->comparisons[i - 1] : NULL;
         const figure *time = results_group_figure(r, g, "seconds_per_epoch");
         const figure *accuracy = results_group_figure(r, g, "accuracy");
-        if (c && !is_judged(&c->time)) continue;
+        if (c && !chart_shows(&c->time)) continue;
         if (!time || !accuracy || isnan(time->value) || isnan(accuracy->value)) continue;
         judged += i > 0;
         char *label = memory_format("%s%s", g->name, time->simulated ? "†" : "");
         yaml_node *item = chart_add(chart, label);
         yaml_put(item, "x", time_of(r, c, time));
-        yaml_put(item, "y", range_of(accuracy, 100));
+        yaml_put(item, "y", percent_of(accuracy));
         yaml_put(item, "pale",
-                 yaml_new_boolean(c && (is_pale(&c->time) || c->time.kind == VERDICT_COST)));
+                 yaml_new_boolean(c && (chart_is_pale(&c->time) || c->time.kind == VERDICT_COST)));
         free(label);
     }
-    if (judged) {
-        put_chart(charts, "time_accuracy", chart);
-        return;
-    }
-    yaml_free(chart);
-    yaml_put(charts, "time_accuracy", json_new_number((double)NAN));
+    chart_put(charts, "time_accuracy", chart, judged);
 }
 
 static void put_accuracies(yaml_node *charts, const results *r) {
     yaml_node *chart = chart_new("intervals", "accuracies");
     yaml_put(chart, "scale", yaml_new_integer(100));
-    for (size_t i = 0; r->group_count > 1 && i < r->group_count; i++) {
-        const seed_group *g = &r->groups[i];
-        const figure *f = results_group_figure(r, g, "accuracy");
-        if (!f || isnan(f->value)) continue;
-        yaml_node *item = chart_add(chart, g->name);
-        yaml_put(item, "id", json_new_text(f->id));
-        yaml_put(item, "value", json_new_number(f->value));
-        yaml_put(item, "low", json_new_number(f->low));
-        yaml_put(item, "high", json_new_number(f->high));
-    }
-    put_chart(charts, "accuracies", chart);
+    for (size_t i = 0; i < r->group_count; i++)
+        (void)chart_add_interval(chart, results_group_figure(r, &r->groups[i], "accuracy"),
+                                 r->groups[i].name);
+    chart_put(charts, "accuracies", chart, r->group_count > 1);
 }
 
 // ---- A ladder ----
-
-static yaml_node *factors_of(const planned *one) {
-    const yaml_node *factors = yaml_find(one->entry, "factors");
-    return factors && factors->kind == YAML_SEQUENCE ? yaml_copy(factors) : yaml_new(YAML_SEQUENCE);
-}
 
 // From the start to the end of a ladder, a row each step; controls lead nowhere. If a step has no
 // verdict, there is no walk: its bar would be a claim.
@@ -242,15 +201,15 @@ static void put_walk(yaml_node *charts, const results *r, bool time) {
         const double own =
             scale * results_group_value(r, &one->runs, time ? "seconds_per_epoch" : "accuracy");
         if (one->role == PLANNED_CONTROL) continue;
-        whole = isfinite(own) && (one->role == PLANNED_START || is_judged(v));
+        whole = isfinite(own) && (one->role == PLANNED_START || chart_shows(v));
         yaml_node *item = chart_add(chart, one->role == PLANNED_START ? p->from : "");
-        yaml_put(item, "factors", factors_of(one));
+        yaml_put(item, "factors", facts_list(one, "factors"));
         yaml_put(item, "from", json_new_number(one->role == PLANNED_START ? own : before));
         yaml_put(item, "to", json_new_number(own));
         yaml_put(item, "low", json_new_number(before + scale * change->range.low));
         yaml_put(item, "high", json_new_number(before + scale * change->range.high));
         yaml_put(item, "total", yaml_new_boolean(one->role == PLANNED_START));
-        yaml_put(item, "pale", yaml_new_boolean(one->role == PLANNED_STEP && is_pale(v)));
+        yaml_put(item, "pale", yaml_new_boolean(one->role == PLANNED_STEP && chart_is_pale(v)));
         before = own;
     }
     if (whole) {
@@ -258,38 +217,23 @@ static void put_walk(yaml_node *charts, const results *r, bool time) {
         yaml_put(end, "from", json_new_number(before));
         yaml_put(end, "to", json_new_number(before));
         yaml_put(end, "total", yaml_new_boolean(true));
-        put_chart(charts, name, chart);
-        return;
     }
-    yaml_free(chart);
-    yaml_put(charts, name, json_new_number((double)NAN));
+    chart_put(charts, name, chart, whole);
 }
 
 // ---- A study ----
 
-// The only key that varies, if its values are numbers: *values, one each variant; else NULL.
+// The only key that differs, if its values are numbers: *values, one each variant; else NULL.
 static const char *number_key(const plan *p, double *values) {
-    const char *key = NULL;
-    for (size_t k = 0; k < p->vary->count; k++) {
-        const char *name = p->vary->items[k]->kind == YAML_SCALAR ? p->vary->items[k]->text : "";
-        bool differs = false, numbers = true;
-        for (size_t i = 0; i < p->count; i++) {
-            const yaml_node *all = yaml_find(p->items[i].entry, "values");
-            const yaml_node *first = yaml_find(p->items[0].entry, "values");
-            const yaml_node *own = all ? yaml_find(all, name) : NULL;
-            const yaml_node *other = first ? yaml_find(first, name) : NULL;
-            const bool scalar = own && other && own->kind == YAML_SCALAR;
-            differs |= !scalar || strcmp(own->text, other->text) != 0;
-            numbers &= scalar && yaml_scalar_type(own) >= YAML_INTEGER &&
-                       yaml_scalar_type(own) <= YAML_NUMBER;
-        }
-        if (!differs) continue;
-        if (key || !numbers) return NULL;
-        key = name;
+    const char *keys[2];
+    if (facts_differing_keys(p, keys) != 1) return NULL;
+    for (size_t i = 0; i < p->count; i++) {
+        const yaml_node *own = planned_value(&p->items[i], keys[0]);
+        const yaml_type type = yaml_scalar_type(own);
+        if (type != YAML_INTEGER && type != YAML_NUMBER) return NULL;
+        values[i] = strtod(own->text, NULL);
     }
-    for (size_t i = 0; key && i < p->count; i++)
-        values[i] = strtod(yaml_find(yaml_find(p->items[i].entry, "values"), key)->text, NULL);
-    return key;
+    return keys[0];
 }
 
 // A range of more than a decade has a logarithmic axis.
@@ -319,9 +263,8 @@ static void put_study_curve(yaml_node *charts, const results *r) {
             const figure *f = results_group_figure(r, &p->items[at].runs, "accuracy");
             if (!f || isnan(f->value)) continue;
             yaml_node *item = chart_add(chart, "");
-            const figure value = {.value = values[at], .low = (double)NAN, .high = (double)NAN};
-            yaml_put(item, "x", range_of(&value, 1));
-            yaml_put(item, "y", range_of(f, 100));
+            yaml_put(item, "x", facts_range(values[at], (interval){NAN, NAN}));
+            yaml_put(item, "y", percent_of(f));
         }
         yaml_put(chart, "key", json_new_text(key));
         yaml_put(chart, "joined", yaml_new_boolean(true));
@@ -330,15 +273,14 @@ static void put_study_curve(yaml_node *charts, const results *r) {
         free(values);
         free(order);
     }
-    put_chart(charts, "study", chart);
+    chart_put(charts, "study", chart, true);
 }
 
 // Appends "loader_workers 4", "ddp, 8": the values of a variant.
 static void append_variant(text *out, const plan *p, const planned *one) {
-    const yaml_node *values = yaml_find(one->entry, "values");
     if (p->vary->count == 1) text_format(out, "%s ", p->vary->items[0]->text);
-    for (size_t i = 0; values && i < p->vary->count; i++) {
-        const yaml_node *own = yaml_find(values, p->vary->items[i]->text);
+    for (size_t i = 0; i < p->vary->count; i++) {
+        const yaml_node *own = planned_value(one, p->vary->items[i]->text);
         char *json = NULL;
         if (own && json_from_yaml(own, &json, NULL) == STATUS_OK)
             text_format(out, "%s%s", i ? ", " : "", own->kind == YAML_SCALAR ? own->text : json);
@@ -354,42 +296,33 @@ static void put_study_times(yaml_node *charts, const results *r) {
     for (size_t i = 0; p->count && !p->ladder && p->vary && i < p->count; i++) {
         const planned *one = &p->items[i];
         text label = {0};
-        if (!one->compared || !is_judged(&one->step.time)) continue;
+        if (!one->compared || !chart_shows(&one->step.time)) continue;
         append_variant(&label, p, one);
-        (void)chart_add_interval(chart, r, text_string(&label), one->name, "time_ratio",
-                                 is_pale(&one->step.time));
+        yaml_node *item = chart_add_interval(chart, results_figure(r, one->name, "time_ratio"),
+                                             text_string(&label));
+        if (item) yaml_put(item, "pale", yaml_new_boolean(chart_is_pale(&one->step.time)));
         text_release(&label);
     }
-    put_chart(charts, "study_times", chart);
+    chart_put(charts, "study_times", chart, true);
 }
 
 // ---- The time of a step ----
 
 static void put_split(yaml_node *charts, const results *r) {
-    static const char *const parts[RUN_PHASES] = {"load", "copy", "forward", "backward",
-                                                  "comm", "wait", "update"};
-    static const char *const metrics[RUN_PHASES] = {
-        "sample.load", "sample.copy", "sample.forward", "sample.backward",
-        "sample.comm", "sample.wait", "sample.update"};
-    static const int colours[RUN_PHASES] = {PLOT_LOAD, PLOT_COPY, PLOT_FORWARD, PLOT_BACKWARD,
-                                            PLOT_COMM, PLOT_WAIT, PLOT_UPDATE};
-    yaml_node *chart = chart_new("stacked", "split");
-    yaml_node *names = yaml_new(YAML_SEQUENCE), *numbers = yaml_new(YAML_SEQUENCE);
-    for (int i = 0; i < RUN_PHASES; i++) {
-        yaml_append(names, yaml_new_string(parts[i]));
-        yaml_append(numbers, yaml_new_integer(colours[i]));
-    }
-    yaml_put(chart, "parts", names);
-    yaml_put(chart, "colours", numbers);
+    static const chart_parts parts[RUN_PHASES] = {
+        {"load", CHART_LOAD},         {"copy", CHART_COPY}, {"forward", CHART_FORWARD},
+        {"backward", CHART_BACKWARD}, {"comm", CHART_COMM}, {"wait", CHART_WAIT},
+        {"update", CHART_UPDATE}};
+    yaml_node *chart = chart_new_stacked("split", parts, RUN_PHASES);
     yaml_put(chart, "wait", json_new_text(facts_wait(r)));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         char *label = memory_format("%s%s", one->name, one->simulated ? "†" : "");
         if (one->train && !isnan(results_value(r, one->name, "sample.sum")))
-            chart_add_stack(chart, r, label, "", one->name, "", metrics, RUN_PHASES);
+            chart_add_stack(chart, r, label, "", one->name, "sample.");
         free(label);
     }
-    put_chart(charts, "split", chart);
+    chart_put(charts, "split", chart, true);
 }
 
 status facts_charts(const results *r, yaml_node **made, error *err) {
@@ -404,6 +337,6 @@ status facts_charts(const results *r, yaml_node **made, error *err) {
     put_study_curve(charts, r);
     put_study_times(charts, r);
     put_split(charts, r);
-    put_chart(charts, "use", facts_use_chart(r));
+    chart_put(charts, "use", facts_use_chart(r), true);
     return rc;
 }

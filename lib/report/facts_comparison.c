@@ -42,7 +42,7 @@ static yaml_node *verdict_node(const verdict *v) {
 
 // ---- Comparisons ----
 
-static yaml_node *range_node(double value, interval range) {
+yaml_node *facts_range(double value, interval range) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "value", json_new_number(value));
     yaml_put(node, "low", json_new_number(range.low));
@@ -81,13 +81,13 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_put(node, "identical", yaml_new_boolean(c->identical));
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
     yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : json_new_text(NULL));
-    yaml_put(node, "ratio", range_node(c->speedup.value, c->speedup.range));
-    yaml_put(node, "spread", range_node((double)NAN, c->spread));
-    yaml_put(node, "seconds", range_node(c->seconds.value, c->seconds.range));
-    yaml_put(node, "total", range_node(c->total.value, c->total.range));
+    yaml_put(node, "ratio", facts_range(c->speedup.value, c->speedup.range));
+    yaml_put(node, "spread", facts_range((double)NAN, c->spread));
+    yaml_put(node, "seconds", facts_range(c->seconds.value, c->seconds.range));
+    yaml_put(node, "total", facts_range(c->total.value, c->total.range));
     yaml_put(node, "points",
-             range_node(100 * c->accuracy_difference,
-                        (interval){100 * c->accuracy_range.low, 100 * c->accuracy_range.high}));
+             facts_range(100 * c->accuracy_difference,
+                         (interval){100 * c->accuracy_range.low, 100 * c->accuracy_range.high}));
     yaml_put(node, "time", verdict_node(&c->time));
     yaml_put(node, "accuracy_verdict", verdict_node(&c->accuracy));
     return node;
@@ -95,13 +95,7 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
 
 // ---- Plans ----
 
-static const char *const roles[] = {[PLANNED_START] = "start",
-                                    [PLANNED_STEP] = "step",
-                                    [PLANNED_CONTROL] = "control",
-                                    [PLANNED_VARIANT] = "variant"};
-
-// A list in the plan, or an empty one.
-static yaml_node *list_of(const planned *one, const char *key) {
+yaml_node *facts_list(const planned *one, const char *key) {
     const yaml_node *list = yaml_find(one->entry, key);
     return list && list->kind == YAML_SEQUENCE ? yaml_copy(list) : yaml_new(YAML_SEQUENCE);
 }
@@ -153,11 +147,10 @@ static yaml_node *changes_of(const planned *one) {
 
 // The value of each key that a study varies: a scalar as written, a collection as JSON.
 static yaml_node *values_of(const plan *p, const planned *one) {
-    const yaml_node *values = yaml_find(one->entry, "values");
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; p->vary && i < p->vary->count; i++) {
-        const char *key = p->vary->items[i]->kind == YAML_SCALAR ? p->vary->items[i]->text : "";
-        const yaml_node *own = values ? yaml_find(values, key) : NULL;
+        const char *key = p->vary->items[i]->text;
+        const yaml_node *own = planned_value(one, key);
         yaml_node *value = yaml_new(YAML_MAPPING);
         char *json = NULL;
         if (own && own->kind != YAML_SCALAR && json_from_yaml(own, &json, NULL) != STATUS_OK)
@@ -191,21 +184,14 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
     return node;
 }
 
-static yaml_node *runs_of(const planned *one) {
-    yaml_node *runs = yaml_new(YAML_SEQUENCE);
-    for (size_t i = 0; i < one->runs.count; i++)
-        yaml_append(runs, json_new_string(one->runs.runs[i]->name));
-    return runs;
-}
-
 static yaml_node *item_node(const plan *p, const planned *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(one->name));
-    yaml_put(node, "role", json_new_text(roles[one->role]));
-    yaml_put(node, "runs", runs_of(one));
+    yaml_put(node, "role", json_new_text(run_text(one->entry, "role")));
+    yaml_put(node, "runs", facts_names(&one->runs));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
     yaml_put(node, "model_hash", json_new_text(one->runs.runs[0]->model_content));
-    yaml_put(node, "factors", list_of(one, "factors"));
+    yaml_put(node, "factors", facts_list(one, "factors"));
     yaml_put(node, "changes", changes_of(one));
     yaml_put(node, "values", values_of(p, one));
     yaml_put(node, "kept", json_new_text(run_text(one->entry, "kept")));
@@ -219,8 +205,7 @@ static yaml_node *item_node(const plan *p, const planned *one) {
 
 static bool varies(const plan *p, const char *key) {
     for (size_t i = 0; p->vary && i < p->vary->count; i++)
-        if (p->vary->items[i]->kind == YAML_SCALAR && strcmp(p->vary->items[i]->text, key) == 0)
-            return true;
+        if (strcmp(p->vary->items[i]->text, key) == 0) return true;
     return false;
 }
 
@@ -287,22 +272,15 @@ static size_t find_fastest(const plan *p) {
 
 // ---- A sweep of two keys ----
 
-static const yaml_node *value_of(const planned *one, const char *key) {
-    const yaml_node *values = yaml_find(one->entry, "values");
-    const yaml_node *own = values ? yaml_find(values, key) : NULL;
-    return own && own->kind == YAML_SCALAR ? own : NULL;
-}
-
-// Finds the keys that differ among the variants; their number, or 0 if a value is no scalar.
-static size_t keys_that_differ(const plan *p, const char *keys[2]) {
+size_t facts_differing_keys(const plan *p, const char *keys[2]) {
     size_t count = 0;
     for (size_t k = 0; p->vary && k < p->vary->count; k++) {
         const char *key = p->vary->items[k]->text;
         bool differs = false;
         for (size_t i = 0; i < p->count; i++) {
-            const yaml_node *own = value_of(&p->items[i], key);
-            if (!own) return 0;
-            differs |= strcmp(own->text, value_of(&p->items[0], key)->text) != 0;
+            const yaml_node *own = planned_value(&p->items[i], key);
+            if (!own || own->kind != YAML_SCALAR) return 0;
+            differs |= strcmp(own->text, planned_value(&p->items[0], key)->text) != 0;
         }
         if (differs && count < 2) keys[count] = key;
         count += differs;
@@ -322,11 +300,11 @@ static yaml_node *cell_of(const plan *p, const char *const keys[2], const yaml_n
                           const yaml_node *column) {
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
-        if (strcmp(value_of(one, keys[0])->text, row->text) != 0) continue;
-        if (strcmp(value_of(one, keys[1])->text, column->text) != 0) continue;
+        if (strcmp(planned_value(one, keys[0])->text, row->text) != 0) continue;
+        if (strcmp(planned_value(one, keys[1])->text, column->text) != 0) continue;
         yaml_node *node = yaml_new(YAML_MAPPING);
         yaml_put(node, "name", json_new_text(one->name));
-        yaml_put(node, "runs", runs_of(one));
+        yaml_put(node, "runs", facts_names(&one->runs));
         return node;
     }
     return json_new_text(NULL);
@@ -336,12 +314,12 @@ static yaml_node *cell_of(const plan *p, const char *const keys[2], const yaml_n
 // none.
 static yaml_node *grid_of(const plan *p) {
     const char *keys[2];
-    if (p->ladder || keys_that_differ(p, keys) != 2) return json_new_text(NULL);
+    if (p->ladder || facts_differing_keys(p, keys) != 2) return json_new_text(NULL);
     yaml_node *node = yaml_new(YAML_MAPPING), *rows = yaml_new(YAML_SEQUENCE);
     yaml_node *values = yaml_new(YAML_SEQUENCE), *columns = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < p->count; i++) {
-        add_value(values, value_of(&p->items[i], keys[0]));
-        add_value(columns, value_of(&p->items[i], keys[1]));
+        add_value(values, planned_value(&p->items[i], keys[0]));
+        add_value(columns, planned_value(&p->items[i], keys[1]));
     }
     for (size_t r = 0; r < values->count; r++) {
         yaml_node *row = yaml_new(YAML_MAPPING), *cells = yaml_new(YAML_SEQUENCE);
@@ -381,9 +359,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "from", json_new_text(p->from));
     yaml_put(node, "to", json_new_text(p->to));
     yaml_put(node, "study", json_new_text(p->name));
-    yaml_put(node, "vary",
-             p->vary && p->vary->kind == YAML_SEQUENCE ? yaml_copy(p->vary)
-                                                       : yaml_new(YAML_SEQUENCE));
+    yaml_put(node, "vary", p->vary ? yaml_copy(p->vary) : yaml_new(YAML_SEQUENCE));
     for (size_t i = 0; i < p->count; i++) {
         yaml_node *item = item_node(p, &p->items[i]);
         yaml_put(item, "fastest", yaml_new_boolean(i == fastest));

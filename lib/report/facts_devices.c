@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "report/charts.h"
 #include "report/facts_parts.h"
-#include "report/plot.h"
 #include "results/execution.h"
 
-static const char *const uses[] = {"busy", "copying", "waiting"};
+static const chart_parts uses[] = {
+    {"busy", CHART_BUSY}, {"copying", CHART_COMM}, {"waiting", CHART_WAIT}};
 enum { USES = sizeof uses / sizeof *uses };
 
 // ---- Replicas, stages and ranks ----
@@ -41,8 +41,8 @@ static yaml_node *mean_node(const results *r, const run *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     for (int i = 0; i < USES; i++) {
         double sum = 0;
-        for (size_t k = 0; k < count; k++) sum += device_value(r, one, k, uses[i]);
-        yaml_put(node, uses[i], json_new_number(sum / (double)count));
+        for (size_t k = 0; k < count; k++) sum += device_value(r, one, k, uses[i].name);
+        yaml_put(node, uses[i].name, json_new_number(sum / (double)count));
     }
     return node;
 }
@@ -98,7 +98,7 @@ static yaml_node *share_nodes(const results *r, const run *one) {
 
 // Why there are no times to show; null if there are.
 static yaml_node *no_times(const run *one) {
-    const char *why = !run_has_time(one) ? one->restarted ? "restarted" : "resumed" : "phases";
+    const char *why = run_has_time(one) ? "phases" : run_no_time(one);
     return json_new_text(execution_has_times(one) ? "" : why);
 }
 
@@ -125,12 +125,11 @@ static yaml_node *execution_node(const results *r, const run *one) {
 
 // ---- GPUs ----
 
-static status put_gpus(yaml_node *node, const run *one, error *err) {
+static void put_gpus(yaml_node *node, const run *one) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
-    size_t count = 0;
-    const status rc = metric_members(metrics_find("gpu.0.utilization_mean"), one, &count, err);
+    const size_t count = metric_members(metrics_find("gpu.0.utilization_mean"), one);
     yaml_put(node, "gpus", list);
-    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const yaml_node *item = yaml_get(one->train, "run.gpus")->items[i];
         yaml_node *gpu = yaml_new(YAML_MAPPING);
         char *metric = memory_format("gpu.%zu", i);
@@ -140,12 +139,11 @@ static status put_gpus(yaml_node *node, const run *one, error *err) {
         yaml_append(list, gpu);
         free(metric);
     }
-    return rc;
 }
 
-status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) {
+void facts_put_devices(yaml_node *node, const results *r, const run *one) {
     yaml_put(node, "execution", execution_node(r, one));
-    return put_gpus(node, one, err);
+    put_gpus(node, one);
 }
 
 // ---- The chart ----
@@ -154,11 +152,11 @@ status facts_put_devices(yaml_node *node, const results *r, const run *one, erro
 static void add_bars(yaml_node *chart, const results *r, const run *one) {
     char *label = memory_format("%s%s", one->name, one->simulated ? "†" : "");
     if (execution_kind_of(one) == EXECUTION_RANKS)
-        chart_add_stack(chart, r, label, "mean", one->name, "", uses, USES);
+        chart_add_stack(chart, r, label, "mean", one->name, "");
     for (size_t k = 0; k < device_count(one); k++) {
         char *name = memory_format("%s%s%zu", k ? "" : label, k ? "" : ", ", k);
         char *prefix = device_prefix(one, k);
-        chart_add_stack(chart, r, name, "", one->name, prefix, uses, USES);
+        chart_add_stack(chart, r, name, "", one->name, prefix);
         free(name);
         free(prefix);
     }
@@ -166,15 +164,7 @@ static void add_bars(yaml_node *chart, const results *r, const run *one) {
 }
 
 yaml_node *facts_use_chart(const results *r) {
-    static const int colours[USES] = {PLOT_BUSY, PLOT_COMM, PLOT_WAIT};
-    yaml_node *chart = chart_new("stacked", "use");
-    yaml_node *parts = yaml_new(YAML_SEQUENCE), *numbers = yaml_new(YAML_SEQUENCE);
-    for (int i = 0; i < USES; i++) {
-        yaml_append(parts, yaml_new_string(uses[i]));
-        yaml_append(numbers, yaml_new_integer(colours[i]));
-    }
-    yaml_put(chart, "parts", parts);
-    yaml_put(chart, "colours", numbers);
+    yaml_node *chart = chart_new_stacked("use", uses, USES);
     yaml_put(chart, "scale", yaml_new_integer(100));
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];

@@ -11,10 +11,9 @@
 #include "results/timed_arms.h"
 
 // Seconds have two decimals, or four below one second; a value that rounds to 1 is shown as 1.00.
-// An interval has the digits of its value.
-static void append_value(text *out, double shown, const figure *f) {
-    const metric_style *style = &f->row->style;
-    const int digits = fabs(style->scale * f->value) < 0.99995 ? 4 : 2;
+// An interval has the digits of its `value`.
+static void append_value(text *out, double shown, const metric_style *style, double value) {
+    const int digits = fabs(style->scale * value) < 0.99995 ? 4 : 2;
     if (!style->format)
         text_format(out, "%.*f", digits, style->scale * shown);
     else if (strcmp(style->format, "+") == 0)
@@ -23,13 +22,12 @@ static void append_value(text *out, double shown, const figure *f) {
         text_format(out, style->format, style->scale * shown);
 }
 
-// As the page shows it: "64.12 %", "0.3912†".
-static yaml_node *shown_value(const figure *f) {
+yaml_node *facts_shown(double value, const metric_style *style, bool simulated) {
     text out = {0};
-    if (isfinite(f->value)) {
-        append_value(&out, f->value, f);
-        text_append(&out, f->row->style.sign);
-        if (f->simulated) text_append(&out, "†");
+    if (isfinite(value)) {
+        append_value(&out, value, style, value);
+        text_append(&out, style->sign);
+        if (simulated) text_append(&out, "†");
     }
     yaml_node *node = json_new_string(text_string(&out));
     text_release(&out);
@@ -37,12 +35,13 @@ static yaml_node *shown_value(const figure *f) {
 }
 
 static yaml_node *shown_range(const figure *f) {
+    const metric_style *style = &f->row->style;
     text out = {0};
     if (isfinite(f->low) && isfinite(f->high)) {
         text_append(&out, "[");
-        append_value(&out, f->low, f);
+        append_value(&out, f->low, style, f->value);
         text_append(&out, ", ");
-        append_value(&out, f->high, f);
+        append_value(&out, f->high, style, f->value);
         text_append(&out, "]");
     }
     yaml_node *node = json_new_string(text_string(&out));
@@ -51,20 +50,6 @@ static yaml_node *shown_range(const figure *f) {
 }
 
 // ---- Where a figure comes from ----
-
-// The file that the figure of a run is recomputed from, as `files` lists it; NULL if there is none.
-// free() it.
-static char *file_of(const figure *f) {
-    const run *one = f->run;
-    switch (f->row->file) {
-    case FILE_STEPS: return one->train ? origin_tidy_path(one->folder, "steps.st.zst") : NULL;
-    case FILE_PREDICTIONS:
-        return one->evaluate ? origin_tidy_path(one->evaluation, "predictions.st.zst") : NULL;
-    case FILE_TURNS: return origin_tidy_path(one->timing->folder, "turns.st.zst");
-    case FILE_NONE: break;
-    }
-    return NULL;
-}
 
 static void add_part(yaml_node *ids, const figure *part) {
     if (part) yaml_append(ids, json_new_string(part->id));
@@ -94,12 +79,15 @@ static void put_origin(yaml_node *node, const results *r, const figure *f) {
     if (f->run && f->row->over == OVER_NOTHING) add_executions(ids, r, f);
     if (!f->run) add_runs(ids, r, f, f->of);
     if (!f->run) add_runs(ids, r, f, f->against);
-    char *file = f->run && !ids->count ? file_of(f) : NULL;
-    if (file) yaml_put(node, "file", json_new_text(file));
-    if (ids->count)
+    const char *folder, *name = f->run ? metric_file_of(f->row, f->run, &folder) : NULL;
+    if (ids->count) {
         yaml_put(node, "from", ids);
-    else
-        yaml_free(ids);
+        return;
+    }
+    yaml_free(ids);
+    if (!name) return;
+    char *file = origin_tidy_path(folder, name); // as `files` lists it
+    yaml_put(node, "file", json_new_text(file));
     free(file);
 }
 
@@ -112,7 +100,7 @@ static yaml_node *figure_node(const results *r, const figure *f) {
     yaml_put(node, "deviation", json_new_number(f->deviation));
     yaml_put(node, "unit", json_new_text(f->row->unit));
     yaml_put(node, "simulated", yaml_new_boolean(f->simulated));
-    yaml_put(node, "text", shown_value(f));
+    yaml_put(node, "text", facts_shown(f->value, &f->row->style, f->simulated));
     yaml_put(node, "range", shown_range(f));
     yaml_put(node, "note", json_new_text(f->note));
     yaml_put(node, "source", json_new_text(f->source));

@@ -12,58 +12,48 @@
 
 // ---- The environment ----
 
-// A property of the machine or of the execution: a path in the manifest, or a kind that is computed
-// from the run.
-typedef enum property_kind {
-    PROPERTY_RECORDED,
-    PROPERTY_ISA,
-    PROPERTY_DEVICE,
-    PROPERTY_MATH,
-    PROPERTY_RANKS,
-    PROPERTY_HOSTS,
-    PROPERTY_THREADS,
-    PROPERTY_LOADER_WORKERS,
-    PROPERTY_EXECUTIONS
-} property_kind;
-
+// A property of the machine or of the execution: a path in the manifest, or what is computed from
+// the run.
 typedef struct property {
-    const char *key;
-    property_kind kind;
-    const char *path; // PROPERTY_RECORDED
+    const char *key, *path;
+    yaml_node *(*of)(const run *r);
 } property;
 
+#define OF_RUN(name, expression)           \
+    static yaml_node *name(const run *r) { \
+        return expression;                 \
+    }
+OF_RUN(isa, json_new_text(r->isa))
+OF_RUN(device, json_new_text(r->device))
+OF_RUN(math, json_new_text(r->math))
+OF_RUN(ranks, json_new_count(r->world_size))
+OF_RUN(hosts, json_new_count(r->hosts))
+OF_RUN(threads, json_new_count(r->threads))
+OF_RUN(loader_workers, json_new_count(r->loader_workers))
+OF_RUN(executions, json_new_count((int64_t)run_execution_count(r)))
+
 static const property properties[] = {
-    {"host", PROPERTY_RECORDED, "run.host"},
-    {"cpu", PROPERTY_RECORDED, "run.cpu"},
-    {"cores", PROPERTY_RECORDED, "run.cores"},
-    {"isa", PROPERTY_ISA, NULL},
-    {"device", PROPERTY_DEVICE, NULL},
-    {"math", PROPERTY_MATH, NULL},
-    {"tool", PROPERTY_RECORDED, "tool"},
-    {"ranks", PROPERTY_RANKS, NULL},
-    {"hosts", PROPERTY_HOSTS, NULL},
-    {"threads", PROPERTY_THREADS, NULL},
-    {"loader_workers", PROPERTY_LOADER_WORKERS, NULL},
-    {"version", PROPERTY_RECORDED, "version"},
-    {"compiler", PROPERTY_RECORDED, "run.compiler"},
-    {"start", PROPERTY_RECORDED, "run.start"},
-    {"executions", PROPERTY_EXECUTIONS, NULL},
+    {"host", "run.host", NULL},
+    {"cpu", "run.cpu", NULL},
+    {"cores", "run.cores", NULL},
+    {"isa", NULL, isa},
+    {"device", NULL, device},
+    {"math", NULL, math},
+    {"tool", "tool", NULL},
+    {"ranks", NULL, ranks},
+    {"hosts", NULL, hosts},
+    {"threads", NULL, threads},
+    {"loader_workers", NULL, loader_workers},
+    {"version", "version", NULL},
+    {"compiler", "run.compiler", NULL},
+    {"start", "run.start", NULL},
+    {"executions", NULL, executions},
 };
 
 enum { PROPERTIES = sizeof properties / sizeof *properties };
 
 static yaml_node *property_of(const run *one, const property *p) {
-    switch (p->kind) {
-    case PROPERTY_ISA: return json_new_text(one->isa);
-    case PROPERTY_DEVICE: return json_new_text(one->device);
-    case PROPERTY_MATH: return json_new_text(one->math);
-    case PROPERTY_RANKS: return json_new_count(one->world_size);
-    case PROPERTY_HOSTS: return json_new_count(one->hosts);
-    case PROPERTY_THREADS: return json_new_count(one->threads);
-    case PROPERTY_LOADER_WORKERS: return json_new_count(one->loader_workers);
-    case PROPERTY_EXECUTIONS: return json_new_count((int64_t)run_execution_count(one));
-    case PROPERTY_RECORDED: break;
-    }
+    if (p->of) return p->of(one);
     return json_new_text(run_text(one->train ? one->train : one->evaluate, p->path));
 }
 

@@ -17,7 +17,7 @@ yaml_node *facts_target(const run *const *runs, size_t count);
 const char *facts_wait(const results *r);
 
 // Adds `execution` and `gpus` to the node of a run.
-status facts_put_devices(yaml_node *node, const results *r, const run *one, error *err) MUST_CHECK;
+void facts_put_devices(yaml_node *node, const results *r, const run *one);
 // Why the times of a run are simulated: more ranks than devices.
 yaml_node *facts_crowd(const run *one);
 // The time of a step by device.
@@ -27,6 +27,15 @@ yaml_node *facts_use_chart(const results *r);
 void facts_put_classes(yaml_node *node, const results *r, size_t at);
 // Adds `mistakes`, and their charts to the `charts` of the tree.
 status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CHECK;
+
+// The names of its runs.
+yaml_node *facts_names(const seed_group *g);
+// {value, low, high}.
+yaml_node *facts_range(double value, interval range);
+// A list in the plan, or an empty one.
+yaml_node *facts_list(const planned *one, const char *key);
+// Finds the keys that differ among the variants; their number, or 0 if a value is no scalar.
+size_t facts_differing_keys(const plan *p, const char *keys[2]);
 
 // A list of mappings {of, a, b} (results/reasons.h).
 yaml_node *facts_reasons(const reason_list *list);
@@ -49,7 +58,10 @@ yaml_node *facts_commands(const run_list *list);
 // comes from.
 yaml_node *facts_figures(const results *r);
 
-// Our figure beside a published one; null if there is none.
+// A value as the page shows it: "64.12 %", "0.3912†"; "" if it is not finite.
+yaml_node *facts_shown(double value, const metric_style *style, bool simulated);
+// Our figure of the kind of a published one, of the group: the mean over its runs; null if it is
+// unknown. A speed-up is known only with a verdict on time.
 yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key);
 // Published figures beside ours.
 status facts_published(const results *r, yaml_node **rows, error *err) MUST_CHECK;

@@ -18,11 +18,9 @@ static yaml_node *published_projection(const run *one) {
 }
 
 static yaml_node *item_node(const prediction *p) {
-    yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
-    for (size_t i = 0; i < p->subject->count; i++)
-        yaml_append(runs, json_new_string(p->subject->runs[i]->name));
+    yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(p->subject->name));
-    yaml_put(node, "runs", runs);
+    yaml_put(node, "runs", facts_names(p->subject));
     yaml_put(node, "basis", json_new_text(p->basis ? p->basis->name : ""));
     yaml_put(node, "reason", facts_reasons(&p->reason)); // why there is none
     yaml_put(node, "projects", yaml_new_boolean(p->projects));

@@ -10,17 +10,6 @@
 
 // ---- Beside ours ----
 
-yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key) {
-    published_own own;
-    published_own_figure(r, g, key, &own);
-    if (isnan(own.value)) return json_new_text(NULL);
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "id", json_new_text(own.id));
-    yaml_put(node, "value", json_new_number(own.value));
-    yaml_put(node, "text", json_new_text(own.text));
-    return node;
-}
-
 static status add_rows(const results *r, yaml_node *rows, const seed_group *g,
                        const yaml_node *entry, error *err) {
     for (int k = 0; k < PUBLISHED_KEYS; k++) {
@@ -115,19 +104,17 @@ static status put_published_load(yaml_node *node, const published_step *s, error
     const yaml_node *load = yaml_find(s->before.entry, "load_seconds");
     const yaml_node *update = yaml_find(s->before.entry, "update_seconds");
     double loading, updating;
-    status rc = STATUS_OK;
     yaml_put(node, "published", json_new_text(NULL));
     if (!load || !update || load->kind != YAML_SCALAR || update->kind != YAML_SCALAR)
         return STATUS_OK;
-    TRY(yaml_number(load, "load_seconds", &loading, err));
-    TRY(yaml_number(update, "update_seconds", &updating, err));
+    NEED(yaml_number(load, "load_seconds", &loading, err));
+    NEED(yaml_number(update, "update_seconds", &updating, err));
     yaml_node *published = yaml_new(YAML_MAPPING);
     yaml_put(published, "load", json_new_text(load->text));
     yaml_put(published, "update", json_new_text(update->text));
     yaml_put(published, "share", json_new_number(loading / (loading + updating)));
     yaml_put(node, "published", published);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // The most that more loader workers can bring here, from the time that a step waits for its data

@@ -36,10 +36,8 @@ static yaml_node *difference_node(const results *r, const results *view, const s
     if (!f || isnan(f->value) || !is_whole(r, g) || !find_accuracy(g, &there))
         return json_new_text(NULL);
     const double nearest = fmin(fmax(100 * f->value, there.low), there.high);
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "value", json_new_number(100 * f->value - nearest));
-    yaml_put(node, "low", json_new_number(100 * f->low - nearest));
-    yaml_put(node, "high", json_new_number(100 * f->high - nearest));
+    yaml_node *node = facts_range(100 * f->value - nearest,
+                                  (interval){100 * f->low - nearest, 100 * f->high - nearest});
     yaml_put(node, "within",
              yaml_new_boolean(100 * f->low <= there.high && there.low <= 100 * f->high));
     return node;
@@ -61,13 +59,12 @@ static status add_row(yaml_node *rows, const results *r, const results *view, co
                       const seed_group *g, error *err) {
     static const published_key keys[] = {PUBLISHED_ACCURACY, PUBLISHED_SECONDS_PER_EPOCH,
                                          PUBLISHED_TOTAL_SECONDS, PUBLISHED_SPEED_UP};
-    yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
+    yaml_node *node = yaml_new(YAML_MAPPING);
     status rc = STATUS_OK;
-    for (size_t i = 0; i < g->count; i++) yaml_append(runs, json_new_string(g->runs[i]->name));
     yaml_put(node, "source", json_new_text(source));
     yaml_put(node, "study", json_new_text(view->plan.count ? view->plan.name : ""));
     yaml_put(node, "name", json_new_text(g->name));
-    yaml_put(node, "runs", runs);
+    yaml_put(node, "runs", facts_names(g));
     yaml_put(node, "planned_epochs", json_new_number(g->runs[0]->planned_epochs));
     yaml_put(node, "full_epochs",
              json_new_count((int64_t)reproduction_full_epochs(r->reproduction, g->name)));
@@ -130,8 +127,7 @@ static void put_counts(yaml_node *node) {
 
 // Our accuracy minus the published one of each row.
 static void put_differences(yaml_node *root, const yaml_node *rows) {
-    yaml_node *chart = chart_new("intervals", "differences");
-    size_t count = 0;
+    yaml_node *chart = chart_new("intervals", "differences"), *charts = yaml_new(YAML_MAPPING);
     yaml_put(chart, "reference", yaml_new_integer(0));
     for (size_t i = 0; i < rows->count; i++) {
         static const char *const keys[] = {"value", "low", "high"};
@@ -142,12 +138,9 @@ static void put_differences(yaml_node *root, const yaml_node *rows) {
         yaml_node *item = chart_add(chart, shown);
         for (size_t k = 0; k < 3; k++)
             yaml_put(item, keys[k], yaml_copy(yaml_find(difference, keys[k])));
-        count++;
         free(shown);
     }
-    yaml_node *charts = yaml_new(YAML_MAPPING);
-    if (!count) yaml_free(chart);
-    yaml_put(charts, "differences", count ? chart : json_new_text(NULL));
+    chart_put(charts, "differences", chart, true);
     yaml_put(root, "charts", charts);
 }
 
@@ -176,18 +169,17 @@ static status add_view(yaml_node *list, const results *view, const char *part, c
 // Our ratios of times over the baseline of each row, as far as they have a verdict.
 static void put_speedups(yaml_node *node, const results *view) {
     yaml_node *chart = chart_new("intervals", "row_speedups");
-    size_t count = 0;
     yaml_put(chart, "reference", yaml_new_integer(1));
     for (size_t i = 0; i < view->comparison_count; i++) {
         const comparison *c = &view->comparisons[i];
-        if (c->time.kind != VERDICT_NONE)
-            count += chart_add_interval(chart, view, c->subject->name, c->subject->name, "speedup",
-                                        c->time.kind == VERDICT_UNDECIDED ||
-                                            c->time.kind == VERDICT_SAME) != NULL;
+        const char *name = c->subject->name;
+        yaml_node *item =
+            chart_shows(&c->time)
+                ? chart_add_interval(chart, results_figure(view, name, "speedup"), name)
+                : NULL;
+        if (item) yaml_put(item, "pale", yaml_new_boolean(chart_is_pale(&c->time)));
     }
-    if (!count) yaml_free(chart);
-    yaml_put((yaml_node *)(uintptr_t)yaml_find(node, "charts"), "row_speedups",
-             count ? chart : json_new_text(NULL));
+    chart_put((yaml_node *)(uintptr_t)yaml_find(node, "charts"), "row_speedups", chart, true);
 }
 
 static status add_study(yaml_node *studies, const reproduced *one, const results *view,

@@ -21,6 +21,12 @@ static yaml_node *twin_of(const run_list *list, const run *one) {
     return json_new_text(NULL);
 }
 
+yaml_node *facts_names(const seed_group *g) {
+    yaml_node *names = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < g->count; i++) yaml_append(names, json_new_string(g->runs[i]->name));
+    return names;
+}
+
 // The accuracy to be reached, and how many of the runs reached it; null without one.
 yaml_node *facts_target(const run *const *runs, size_t count) {
     const double target = run_target(runs[0]);
@@ -108,7 +114,7 @@ static yaml_node *split_of(const results *r, const run *one) {
 // Why a training has no times; null if it has them.
 static yaml_node *no_times_of(const run *one) {
     if (!one->train || run_has_time(one)) return json_new_text(NULL);
-    return json_new_text(one->restarted ? "restarted" : "resumed");
+    return json_new_text(run_no_time(one));
 }
 
 static void put_details(yaml_node *node, const results *r, const run *one) {
@@ -172,8 +178,8 @@ static status run_node(const results *r, size_t at, yaml_node **made, error *err
     yaml_put(node, "test_views", json_new_text(one->views));
     put_details(node, r, one);
     facts_put_classes(node, r, at);
-    const status rc = facts_put_devices(node, r, one, err);
-    return rc == STATUS_OK ? put_repeated_images(node, one, err) : rc;
+    facts_put_devices(node, r, one);
+    return put_repeated_images(node, one, err);
 }
 
 status facts_put_runs(yaml_node *root, const results *r, error *err) {

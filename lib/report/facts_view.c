@@ -14,10 +14,9 @@
 static yaml_node *experiment_node(const results *r, size_t at) {
     const seed_group *g = &r->groups[at];
     const comparison *c = results_comparison(r, g);
-    yaml_node *node = yaml_new(YAML_MAPPING), *runs = yaml_new(YAML_SEQUENCE);
+    yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(g->name));
-    for (size_t i = 0; i < g->count; i++) yaml_append(runs, json_new_string(g->runs[i]->name));
-    yaml_put(node, "runs", runs);
+    yaml_put(node, "runs", facts_names(g));
     yaml_put(node, "model_hash", json_new_text(g->count == 1 ? g->runs[0]->model_content : ""));
     yaml_put(node, "shards", json_new_count(g->runs[0]->virtual_shards));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(g)));

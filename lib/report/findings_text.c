@@ -40,14 +40,11 @@ static status print_finding(page_templates *t, const claim *c, const yaml_node *
                             error *err) {
     static const char indent[] = "    ";
     const yaml_node *sums = yaml_find(f, "sums");
-    status rc;
-    TRY(print_head(t, c, "head", f, out, err));
-    if (yaml_find(f, "places")->count) TRY(say_line(t, indent, "places", f, out, err));
+    NEED(print_head(t, c, "head", f, out, err));
+    if (yaml_find(f, "places")->count) NEED(say_line(t, indent, "places", f, out, err));
     for (size_t i = 0; i < sums->count; i++)
-        TRY(say_line(t, indent, yaml_text_at(sums->items[i], "id"), sums->items[i], out, err));
-    rc = say_line(t, indent, "conclusion", f, out, err);
-out:
-    return rc;
+        NEED(say_line(t, indent, yaml_text_at(sums->items[i], "id"), sums->items[i], out, err));
+    return say_line(t, indent, "conclusion", f, out, err);
 }
 
 status findings_print(page_templates *t, const findings *a, text *out, error *err) {
@@ -107,15 +104,12 @@ static status put_sums(page_templates *t, const yaml_node *f, yaml_node *entry, 
 static status append_finding(page_templates *t, const yaml_node *f, yaml_node *items, error *err) {
     yaml_node *entry = yaml_new(YAML_MAPPING);
     const bool answered = yaml_find(f, "answer")->kind == YAML_MAPPING;
-    status rc;
     yaml_append(items, entry);
     yaml_put(entry, "kind", json_new_string(kind_in_json(yaml_text_at(f, "kind"))));
-    TRY(put_sentence(t, yaml_text_at(f, "id"), f, entry, "what", err));
-    TRY(put_sentence(t, "places", f, entry, "where", err));
-    TRY(put_sums(t, f, entry, err));
-    rc = put_sentence(t, answered ? "answer" : yaml_text_at(f, "so"), f, entry, "so", err);
-out:
-    return rc;
+    NEED(put_sentence(t, yaml_text_at(f, "id"), f, entry, "what", err));
+    NEED(put_sentence(t, "places", f, entry, "where", err));
+    NEED(put_sums(t, f, entry, err));
+    return put_sentence(t, answered ? "answer" : yaml_text_at(f, "so"), f, entry, "so", err);
 }
 
 status findings_to_json(page_templates *t, const findings *a, yaml_node *list, error *err) {

@@ -175,9 +175,7 @@ void page_table_read(markdown_node *node, page_table *t) {
     *t = (page_table){0};
     for (const markdown_node *row = node->first; row; row = row->next)
         for (markdown_node *c = row->first; c; c = c->next) {
-            void *cells = t->cells;
-            memory_grow(&cells, &room, t->count + 1, sizeof *t->cells);
-            t->cells = cells;
+            t->cells = memory_grow(t->cells, &room, t->count + 1, sizeof *t->cells);
             read_cell(c, &t->cells[t->count++]);
             t->columns += row == node->first;
         }

@@ -41,14 +41,8 @@ static char *path_of(const page_templates *t, const char *name) {
     return memory_format("%s/../%s.md", t->folder, name);
 }
 
-// The context of a template_host.
-typedef struct page_render {
-    page_templates *templates;
-    const page_host *host;
-} page_render;
-
-static char *find(void *context, const char *name, char **place, error *err) {
-    char *path = path_of(((page_render *)context)->templates, name), *content = NULL;
+static char *find(void *templates, const char *name, char **place, error *err) {
+    char *path = path_of(templates, name), *content = NULL;
     if (read_template(path, &content, err) == STATUS_OK) {
         *place = path;
         return content;
@@ -58,35 +52,22 @@ static char *find(void *context, const char *name, char **place, error *err) {
     return NULL;
 }
 
-static const yaml_node *member(void *context, const yaml_node *mapping, const char *key,
-                               bool *known) {
-    const page_host *h = ((const page_render *)context)->host;
-    return h->member(h->context, mapping, key, known);
-}
-
-static status insert(void *context, const yaml_node *root, const char *name, text *out,
-                     error *err) {
-    const page_host *h = ((const page_render *)context)->host;
-    return h->insert(h->context, root, name, out, err);
-}
-
 status page_write(page_templates *t, const char *name, const yaml_node *root, const page_host *host,
                   text *out, error *err) {
-    page_render r = {t, host};
     const template_host h = {.cache = &t->cache,
                              .find = find,
-                             .member = member,
-                             .insert = insert,
+                             .folders = t,
+                             .member = host->member,
+                             .insert = host->insert,
                              .names = t->names,
-                             .context = &r};
+                             .context = host->context};
     return template_render(&h, name, root, out, err);
 }
 
 status page_sentence(page_templates *t, const char *name, const yaml_node *root, text *out,
                      error *err) {
-    page_render r = {t, NULL};
     const template_host h = {
-        .cache = &t->cache, .find = find, .names = t->names, .plain = true, .context = &r};
+        .cache = &t->cache, .find = find, .folders = t, .names = t->names, .plain = true};
     text line = {0};
     const status rc = template_render(&h, name, root, &line, err);
     text_bytes(out, text_string(&line), line.length ? line.length - 1 : 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Published figures next to ours.
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/published_figures.h"
+#include "base/json.h"
+#include "report/facts_parts.h"
 
 const yaml_node *published_of(const run *one) {
     return one->published && one->published->kind == YAML_SEQUENCE ? one->published : NULL;
@@ -32,46 +32,80 @@ static const published_kind kinds[PUBLISHED_KEYS] = {
     [PUBLISHED_SPEED_UP] = {"speed_up", NULL, 0, false},
 };
 
-// Sets the speed-up of a comparison, as far as it has a verdict.
-static void set_speedup(published_own *own, const comparison *c) {
-    if (c->time.kind == VERDICT_NONE || isnan(c->speedup.value)) return;
-    own->value = c->speedup.value;
+static yaml_node *own_node(const char *id, double value, yaml_node *shown) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "id", json_new_text(id));
+    yaml_put(node, "value", json_new_number(value));
+    yaml_put(node, "text", shown);
+    return node;
+}
+
+static bool has_speedup(const comparison *c) {
+    return c->time.kind != VERDICT_NONE && !isnan(c->speedup.value);
+}
+
+// The speed-up of a comparison with a verdict: its interval, if it is undecided.
+static yaml_node *speedup_node(const comparison *c) {
+    const double value = c->speedup.value;
+    text shown = {0};
     if (c->time.kind == VERDICT_UNDECIDED)
-        snprintf(own->text, sizeof own->text, "[%.2f, %.2f]", c->speedup.range.low,
-                 c->speedup.range.high);
+        text_format(&shown, "[%.2f, %.2f]", c->speedup.range.low, c->speedup.range.high);
     else
-        snprintf(own->text, sizeof own->text, "%.2f", own->value);
+        text_format(&shown, "%.2f", value);
+    yaml_node *node = own_node("", value, json_new_text(text_string(&shown)));
+    text_release(&shown);
+    return node;
 }
 
 // Over the run that reproduces the published baseline, under the conditions of a plan's steps, else
 // like for like.
-static void set_speedup_over(published_own *own, const results *r, const seed_group *g,
-                             const char *name) {
+static yaml_node *speedup_over(const results *r, const seed_group *g, const char *name) {
+    yaml_node *node = NULL;
     for (size_t i = 0; i < r->group_count; i++) {
         comparison c = {0};
-        error err = {0};
         if (strcmp(r->groups[i].name, name) != 0) continue;
-        if (compare(g, &r->groups[i], &r->plan.varied, &c, &err) == STATUS_OK) set_speedup(own, &c);
+        if (compare(g, &r->groups[i], &r->plan.varied, &c, NULL) == STATUS_OK && has_speedup(&c)) {
+            yaml_free(node);
+            node = speedup_node(&c);
+        }
         comparison_release(&c);
     }
+    return node ? node : json_new_text(NULL);
 }
 
 // A claim names the baseline of its speed-up; other entries mean the baseline of the report.
-static void set_own_speedup(published_own *own, const results *r, const seed_group *g) {
+static yaml_node *own_speedup(const results *r, const seed_group *g) {
     const yaml_node *list = published_of(g->runs[0]);
+    const comparison *found = NULL;
     for (size_t i = 0; list && i < list->count; i++) {
         const char *over = run_text(list->items[i], "over");
-        if (*over) {
-            set_speedup_over(own, r, g, over);
-            return;
-        }
-        if (*run_text(list->items[i], "claim") && yaml_find(list->items[i], "speed_up")) return;
+        if (*over) return speedup_over(r, g, over);
+        if (*run_text(list->items[i], "claim") && yaml_find(list->items[i], "speed_up"))
+            return json_new_text(NULL);
     }
     for (size_t i = 0; i < r->comparison_count; i++)
-        if (r->comparisons[i].subject == g) set_speedup(own, &r->comparisons[i]);
-    for (size_t i = 0; i < r->plan.count && !r->plan.ladder; i++)
-        if (r->plan.items[i].compared && r->plan.items[i].runs.runs[0] == g->runs[0])
-            set_speedup(own, &r->plan.items[i].step);
+        if (r->comparisons[i].subject == g && has_speedup(&r->comparisons[i]))
+            found = &r->comparisons[i];
+    for (size_t i = 0; i < r->plan.count && !r->plan.ladder; i++) {
+        const planned *one = &r->plan.items[i];
+        if (one->compared && one->runs.runs[0] == g->runs[0] && has_speedup(&one->step))
+            found = &one->step;
+    }
+    return found ? speedup_node(found) : json_new_text(NULL);
+}
+
+yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key) {
+    static const metric_style seconds = {NULL, 1, ""};
+    const published_kind *k = &kinds[key];
+    const run *first = g->runs[0];
+    if (!k->metric) return own_speedup(r, g);
+    const figure *f = results_group_figure(r, g, k->metric);
+    if (!f || isnan(f->value) || (k->scale != 0 && !run_has_time(first)))
+        return json_new_text(NULL);
+    if (k->scale == 0)
+        return own_node(f->id, f->value, facts_shown(f->value, &f->row->style, f->simulated));
+    const double value = k->scale * f->value;
+    return own_node(f->id, value, facts_shown(value, &seconds, first->simulated));
 }
 
 // ---- As printed ----
@@ -120,37 +154,7 @@ status published_append(text *out, const seed_group *g, published_key key, error
         const yaml_node *node = yaml_find(entry, kinds[key].key);
         if (!node) continue;
         if (out->length) text_append(out, "; ");
-        status rc = published_append_value(out, node, key, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(published_append_value(out, node, key, err));
     }
     return STATUS_OK;
-}
-
-// Writes a value in the style of its metric, or as seconds.
-static void write_own(published_own *own, const metric_style *style, bool simulated) {
-    const double shown = own->value * (style ? style->scale : 1);
-    const char *sign = style ? style->sign : "", *mark = simulated ? "†" : "";
-    char number[40];
-    if (!isfinite(shown)) return;
-    if (style && style->format)
-        snprintf(number, sizeof number, style->format, shown);
-    else
-        snprintf(number, sizeof number, "%.*f", shown < 0.99995 ? 4 : 2, shown);
-    snprintf(own->text, sizeof own->text, "%s%s%s", number, sign, mark);
-}
-
-void published_own_figure(const results *r, const seed_group *g, published_key key,
-                          published_own *own) {
-    const published_kind *k = &kinds[key];
-    const figure *f = k->metric ? results_group_figure(r, g, k->metric) : NULL;
-    *own = (published_own){.value = (double)NAN, .id = f ? f->id : ""};
-    if (!k->metric) {
-        set_own_speedup(own, r, g);
-    } else if (f && k->scale == 0) {
-        own->value = f->value;
-        write_own(own, &f->row->style, f->simulated);
-    } else if (f && run_has_time(g->runs[0])) {
-        own->value = k->scale * f->value;
-        write_own(own, NULL, g->runs[0]->simulated);
-    }
 }

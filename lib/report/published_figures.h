@@ -38,14 +38,4 @@ status published_append_value(text *out, const yaml_node *node, published_key ke
 // by semicolons. Appends nothing if there is none.
 status published_append(text *out, const seed_group *g, published_key key, error *err) MUST_CHECK;
 
-// Our figure of that kind: the mean over the runs of the group. A speed-up has a text only with a
-// verdict on time: its interval, if it is undecided.
-typedef struct published_own {
-    double value;   // NAN: unknown
-    const char *id; // of the figure that it is or is computed from
-    char text[64];  // as printed; "" if unknown
-} published_own;
-void published_own_figure(const results *r, const seed_group *g, published_key key,
-                          published_own *own);
-
 #endif

@@ -58,9 +58,7 @@ static bool is_drawn(const drawing_list *d, const char *id) {
 }
 
 static void add_drawing(drawing_list *d, char *id, char *svg) {
-    void *items = d->items;
-    memory_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
-    d->items = items;
+    d->items = memory_grow(d->items, &d->capacity, d->count + 1, sizeof *d->items);
     d->items[d->count++] = (page_drawing){id, svg};
 }
 
@@ -110,15 +108,12 @@ static status write_template(composition *c, const char *name, text *out, error 
 }
 
 static status compose(composition *c, text *markdown, text *json, error *err) {
-    status rc;
-    if (c->o->discussion) TRY(written_read(c->o->discussion, &c->discussion, err));
-    TRY(facts_make(&c->facts, c->r, &c->o->head, true, err));
+    if (c->o->discussion) NEED(written_read(c->o->discussion, &c->discussion, err));
+    NEED(facts_make(&c->facts, c->r, &c->o->head, true, err));
     yaml_put(c->facts.root, "discussed", yaml_new_boolean(c->discussion.length > 0));
-    TRY(page_templates_open(&c->templates, c->o->head.language, c->o->templates, err));
-    TRY(write_template(c, "page", markdown, err));
-    rc = facts_write(&c->facts, json, err);
-out:
-    return rc;
+    NEED(page_templates_open(&c->templates, c->o->head.language, c->o->templates, err));
+    NEED(write_template(c, "page", markdown, err));
+    return facts_write(&c->facts, json, err);
 }
 
 static void close_composition(composition *c) {
@@ -216,15 +211,14 @@ static status record_templates(const char *folder, manifest *m, error *err) {
 status report_record(const results *r, const report_options *o, manifest *m, error *err) {
     const char *title = o->head.title ? o->head.title : "";
     yaml_node *parameters = manifest_parameters(m);
-    status rc;
-    TRY(inputs_add(r, m, err));
+    NEED(inputs_add(r, m, err));
     yaml_put(parameters, "language", yaml_new_string(o->head.language));
     // Not "title", which the stage key ignores: a report with another heading is a different one.
     yaml_put(parameters, "heading", yaml_new_string(title));
     if (o->head.author) yaml_put(parameters, "author", yaml_new_string(o->head.author));
     if (o->head.student) yaml_put(parameters, "student", yaml_new_string(o->head.student));
-    if (o->discussion) TRY(inputs_add_file(m, o->discussion, err));
-    if (o->templates) TRY(record_templates(o->templates, m, err));
+    if (o->discussion) NEED(inputs_add_file(m, o->discussion, err));
+    if (o->templates) NEED(record_templates(o->templates, m, err));
     if (o->figures) yaml_put(parameters, "figures", yaml_new_boolean(true));
     // If one of these programs is installed later, the report is made again.
     static const char *const programs[] = {"gnuplot", "rsvg-convert", "pandoc"};
@@ -232,8 +226,7 @@ status report_record(const results *r, const report_options *o, manifest *m, err
         if (!filter_exists(programs[i])) yaml_put(parameters, programs[i], yaml_new_boolean(false));
     // On it depend the bytes of report.html.
     yaml_put(manifest_results(m), "cmark-gfm", yaml_new_string(markdown_library_version()));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,

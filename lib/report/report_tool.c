@@ -57,13 +57,6 @@ static const char NOTES[] =
     "  report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out cmp\n"
     "  report cmp --why ddp4.speedup";
 
-static status write_manifest(const char *folder, manifest *m, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = manifest_write(m, path, err);
-    free(path);
-    return rc;
-}
-
 // `how`: the question, or the language of the answer.
 static status print(status (*answer)(const results *, const char *, text *, error *),
                     const results *r, const char *how, FILE *answers, error *err) {
@@ -131,7 +124,7 @@ static status make_report(const results *r, const options *o, const cli_call *ca
         log_info(call->log,
                  "no report.tex: pandoc is not installed (pandoc -s report.md -o report.tex)");
     if (o->check) TRY(print(results_check, r, o->check, call->answers, err));
-    TRY(write_manifest(o->out, m, err));
+    TRY(manifest_write_in(m, o->out, err));
 out:
     output_unlock_folder(lock);
     return rc;
@@ -158,21 +151,19 @@ static status check_options(const options *o, error *err) {
 static status recall(const cli_list *operands, const options *o, results_options *ro, recalled *of,
                      error *err) {
     const bool asks = o->why && !o->out && !o->plan && !o->baseline && !o->check && !o->turns.count;
-    status rc = STATUS_OK;
-    if (operands->count > 1 || (operands->count && !asks)) return rc;
-    if (asks) TRY(recall_report(operands->count ? operands->items[0] : ".", of, err));
+    if (operands->count > 1 || (operands->count && !asks)) return STATUS_OK;
+    if (asks) NEED(recall_report(operands->count ? operands->items[0] : ".", of, err));
     if (!of->found && !operands->count)
         return error_set(err, STATUS_USAGE,
                          "missing arguments: expected the folders of runs%s (see 'report --help')",
                          asks ? ", or of a report: report artifacts/EXP/report --why FIGURE" : "");
-    if (!of->found) return rc;
+    if (!of->found) return STATUS_OK;
     if (chdir(of->base) != 0)
         return error_system(err, STATUS_INPUT, errno, "cannot enter '%s'", of->base);
     const logger *log = ro->log;
     *ro = of->options;
     ro->log = log;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status run_tool(void *options_of_main, const cli_call *call, error *err) {

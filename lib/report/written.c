@@ -2,9 +2,10 @@
 #include "report/written.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/markdown_text.h"
 #include "base/memory.h"
@@ -138,20 +139,20 @@ static status refuse_text(const char *path, const char *written, size_t bytes, e
 
 status written_read(const char *path, text *out, error *err) {
     static const char mark[] = "\xef\xbb\xbf"; // written before UTF-8 by some editors
-    char *written = memory_new(DISCUSSION_MAX + 2, 1);
-    FILE *file = fopen(path, "re");
+    text written = {0};
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
     status rc = STATUS_OK;
-    const size_t bytes = file ? fread(written, 1, DISCUSSION_MAX + 1, file) : 0;
-    if (!file || ferror(file))
+    if (file < 0 || !text_read(&written, file, DISCUSSION_MAX))
         rc = error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    else if (bytes > DISCUSSION_MAX)
+    else if (written.length > DISCUSSION_MAX)
         rc = error_set(err, STATUS_INPUT, "'%s': more than %d bytes", path, DISCUSSION_MAX);
-    else if (!is_text(written, bytes))
-        rc = refuse_text(path, written, bytes, err);
+    else if (!is_text(text_string(&written), written.length))
+        rc = refuse_text(path, text_string(&written), written.length, err);
     else
-        written_append(out, strncmp(written, mark, strlen(mark)) == 0 ? written + strlen(mark)
-                                                                      : written);
-    if (file) fclose(file);
-    free(written);
+        written_append(
+            out, text_string(&written) +
+                     (strncmp(text_string(&written), mark, strlen(mark)) == 0 ? strlen(mark) : 0));
+    if (file >= 0) close(file);
+    text_release(&written);
     return rc;
 }

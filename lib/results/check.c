@@ -23,16 +23,15 @@ typedef struct tally {
 
 static status read_band(const yaml_node *bands, size_t at, band *b, error *err) {
     const yaml_node *pair = bands->items[at];
-    status rc = STATUS_OK;
     b->metric = bands->keys[at];
     if (pair->kind != YAML_SEQUENCE || pair->count != 2)
         return yaml_error(pair, err, "'%s': expected [LOW, HIGH]", b->metric);
-    TRY(yaml_number(pair->items[0], b->metric, &b->low, err));
-    TRY(yaml_number(pair->items[1], b->metric, &b->high, err));
+    NEED(yaml_number(pair->items[0], b->metric, &b->low, err));
+    NEED(yaml_number(pair->items[1], b->metric, &b->high, err));
     if (!(b->low <= b->high))
-        rc = yaml_error(pair, err, "'%s': expected [LOW, HIGH] with LOW not above HIGH", b->metric);
-out:
-    return rc;
+        return yaml_error(pair, err, "'%s': expected [LOW, HIGH] with LOW not above HIGH",
+                          b->metric);
+    return STATUS_OK;
 }
 
 static void list_value(tally *t, const char *name, const band *b, double value) {
@@ -76,8 +75,7 @@ static bool metric_exists(const results *r, const char *metric) {
 static status check_band(const results *r, const yaml_node *bands, size_t at, tally *t,
                          error *err) {
     band b;
-    status rc = read_band(bands, at, &b, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_band(bands, at, &b, err));
     const figure *one = figures_find(&r->figures, b.metric);
     if (one) {
         b.metric = one->metric;

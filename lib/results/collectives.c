@@ -19,18 +19,15 @@ static status read_number(const yaml_node *item, const char *key, double *value,
 
 static status read_item(const collectives *c, const yaml_node *item, collective *one, error *err) {
     const yaml_node *size = item->kind == YAML_MAPPING ? yaml_find(item, "world_size") : NULL;
-    status rc;
     if (!size) return yaml_error(item, err, "expected a mapping with 'world_size'");
-    TRY(yaml_integer(size, "world_size", 1, INT64_MAX, &one->world_size, err));
+    NEED(yaml_integer(size, "world_size", 1, INT64_MAX, &one->world_size, err));
     one->reduce = run_text(yaml_find(item, "reduce") ? item : c->root,
                            yaml_find(item, "reduce") ? "reduce" : "parameters.reduce");
     one->transport = run_text(item, "transport");
     one->simulated = strcmp(run_text(item, "simulated"), "true") == 0;
-    TRY(read_number(item, "alpha_seconds", &one->cost.alpha, err));
-    TRY(read_number(item, "beta_seconds_per_byte", &one->cost.beta, err));
-    TRY(read_number(item, "relative_error", &one->cost.error, err));
-out:
-    return rc;
+    NEED(read_number(item, "alpha_seconds", &one->cost.alpha, err));
+    NEED(read_number(item, "beta_seconds_per_byte", &one->cost.beta, err));
+    return read_number(item, "relative_error", &one->cost.error, err);
 }
 
 static status read_items(collectives *c, error *err) {
@@ -40,10 +37,8 @@ static status read_items(collectives *c, error *err) {
     if (!list || list->kind != YAML_SEQUENCE || !list->count)
         return yaml_error(c->root, err, "'results.world_sizes': expected a list");
     c->items = memory_new(list->count, sizeof *c->items);
-    for (size_t i = 0; i < list->count; i++, c->count++) {
-        status rc = read_item(c, list->items[i], &c->items[i], err);
-        if (rc != STATUS_OK) return rc;
-    }
+    for (size_t i = 0; i < list->count; i++, c->count++)
+        NEED(read_item(c, list->items[i], &c->items[i], err));
     return STATUS_OK;
 }
 
@@ -62,9 +57,8 @@ static void read_devices(collectives *c) {
 status collectives_read(const char *folder, collectives *c, error *err) {
     status rc = STATUS_OK;
     *c = (collectives){0};
-    char *path = memory_format("%s/manifest.yaml", folder);
     c->folder = memory_string(folder);
-    TRY(manifest_read(path, &c->root, err));
+    TRY(manifest_read_in(&c->root, err, "%s", folder));
     TRY(read_items(c, err));
     c->host = run_text(c->root, "run.host");
     c->cpu = run_text(c->root, "run.cpu");
@@ -73,7 +67,6 @@ status collectives_read(const char *folder, collectives *c, error *err) {
     c->hosts = hosts && hosts->count > 0 ? (int64_t)hosts->count : 1;
     read_devices(c);
 out:
-    free(path);
     if (rc != STATUS_OK) collectives_release(c);
     return rc;
 }

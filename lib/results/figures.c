@@ -83,9 +83,7 @@ const figure *figures_of_repeats(const figure_list *list, const seed_group *g, c
 
 // Adds a figure called OWNER.METRIC. Takes ownership of `f.source`; copies the other strings.
 static void add(figure_list *list, figure f, const char *metric, const char *note) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     if (2 * (list->count + 1) > list->slot_count) grow_slots(list);
     f.id = memory_format("%s.%s", f.owner, metric);
     f.note = memory_string(note);
@@ -160,7 +158,7 @@ static void time_note(const run *r, const metric_row *m, char note[64]) {
     if (is_target(m) && !run_reaches(r, run_target(r)))
         snprintf(note, 64, "%g %% not reached", 100 * run_target(r));
     else if (!metric_has_time(m, r))
-        snprintf(note, 64, "no time: the run was %s", r->restarted ? "restarted" : "resumed");
+        snprintf(note, 64, "no time: the run was %s", run_no_time(r));
     else if (r->simulated)
         snprintf(note, 64, "SIMULATED");
 }
@@ -172,65 +170,55 @@ static bool is_listed(const metric_row *m, const run *r, double value) {
     return !isnan(value) || (metric_is_time(m) && !metric_has_time(m, r));
 }
 
-static status add_member(figure_list *list, const run *r, const metric_row *m, size_t member,
-                         error *err) {
+static void add_member(figure_list *list, const run *r, const metric_row *m, size_t member) {
     const run *one = m->over == OVER_EXECUTIONS ? run_execution(r, member) : r;
     const bool pooled = m->kind == METRIC_POOLED && run_execution_count(r) > 1 &&
                         !(r->timing && metric_is_epoch_time(m));
-    figure f = {.owner = r->name, .row = m, .member = member, .run = one, .deviation = NAN};
-    char note[64], *name = NULL;
-    status rc;
-    TRY(metric_value(m, one, member, &f.value, err));
-    if (!is_listed(m, one, f.value)) goto out;
+    figure f = {.owner = r->name,
+                .row = m,
+                .member = member,
+                .run = one,
+                .value = metric_value(m, one, member),
+                .deviation = NAN};
+    char note[64];
+    if (!is_listed(m, one, f.value)) return;
     time_note(one, m, note);
     f.simulated = metric_is_time(m) && one->simulated;
     if (metric_is_time(m) && !metric_has_time(m, one)) f.value = NAN;
     const interval range = m->range ? m->range(one, member) : (interval){NAN, NAN};
     f.low = range.low;
     f.high = range.high;
-    name = metric_name(m, r, member);
+    char *name = metric_name(m, r, member);
     if (!pooled) f.source = metric_source(m, one, member);
     add(list, f, name, note);
-out:
     free(name);
-    return rc;
 }
 
-// Adds the rows from `*at` on that have the same members, member by member. Moves `*at` past them.
-static status add_family(figure_list *list, const run *r, const metric_row *rows, size_t *at,
-                         size_t end, error *err) {
-    const size_t first = *at;
-    size_t count;
-    status rc;
-    TRY(metric_members(&rows[first], r, &count, err));
-    while (*at < end && rows[*at].over == rows[first].over &&
-           (*at == first || rows[first].over != OVER_NOTHING))
-        (*at)++;
+// Adds the rows from `first` on that have the same members, member by member. Returns the row after
+// them.
+static size_t add_family(figure_list *list, const run *r, const metric_row *rows, size_t first,
+                         size_t end) {
+    const size_t count = metric_members(&rows[first], r);
+    size_t next = first + 1;
+    while (next < end && rows[next].over == rows[first].over && rows[first].over != OVER_NOTHING)
+        next++;
     for (size_t i = 0; i < count; i++)
-        for (size_t k = first; k < *at; k++) TRY(add_member(list, r, &rows[k], i, err));
-out:
-    return rc;
+        for (size_t k = first; k < next; k++) add_member(list, r, &rows[k], i);
+    return next;
 }
 
-status figures_of_run(figure_list *list, const run *r, error *err) {
+void figures_of_run(figure_list *list, const run *r) {
     size_t count, at = 0;
     const metric_row *rows = metrics_table(&count);
-    status rc = STATUS_OK;
-    while (rc == STATUS_OK && at < count) rc = add_family(list, r, rows, &at, count, err);
-    return rc;
+    while (at < count) at = add_family(list, r, rows, at, count);
 }
 
 // ---- Figures of several runs ----
 
-static status add_mean(figure_list *list, const seed_group *g, const metric_row *m, size_t member,
-                       error *err) {
-    seed_group_statistic s;
-    char mean[96], *name = NULL;
-    status rc;
-    TRY(seed_group_mean(g, m, member, &s, err));
-    if (isnan(s.mean)) goto out;
-    name = metric_name(m, g->runs[0], member);
-    snprintf(mean, sizeof mean, "mean_%s", name);
+static void add_mean(figure_list *list, const seed_group *g, const metric_row *m, size_t member) {
+    const seed_group_statistic s = seed_group_mean(g, m, member);
+    if (isnan(s.mean)) return;
+    char *name = metric_name(m, g->runs[0], member), *mean = memory_format("mean_%s", name);
     figure f = {.owner = g->name,
                 .row = m,
                 .member = member,
@@ -243,25 +231,21 @@ static status add_mean(figure_list *list, const seed_group *g, const metric_row 
     add(list, f, mean, f.simulated ? "SIMULATED" : "");
     figure *added = &list->items[list->count - 1];
     added->part = added->metric + strlen("mean_");
-out:
     free(name);
-    return rc;
+    free(mean);
 }
 
-status figures_of_group(figure_list *list, const seed_group *g, error *err) {
-    size_t rows, members;
+void figures_of_group(figure_list *list, const seed_group *g) {
+    size_t rows;
     const metric_row *table = metrics_table(&rows);
-    status rc = STATUS_OK;
     if (g->count < 2 || figures_of(list, g->name, "mean_accuracy") ||
         figures_of(list, g->name, "mean_seconds_per_epoch"))
-        return rc;
+        return;
     for (size_t i = 0; i < rows; i++) {
-        if (!metric_has_mean(&table[i])) continue;
-        TRY(metric_members(&table[i], g->runs[0], &members, err));
-        for (size_t k = 0; k < members; k++) TRY(add_mean(list, g, &table[i], k, err));
+        const size_t members =
+            metric_has_mean(&table[i]) ? metric_members(&table[i], g->runs[0]) : 0;
+        for (size_t k = 0; k < members; k++) add_mean(list, g, &table[i], k);
     }
-out:
-    return rc;
 }
 
 // Adds all rows of that kind.
@@ -329,18 +313,15 @@ static void add_load_share(figure_list *list, const planned *one) {
     add_joint(list, &s);
 }
 
-status figures_of_plan(figure_list *list, const plan *p, error *err) {
-    status rc = STATUS_OK;
+void figures_of_plan(figure_list *list, const plan *p) {
     for (size_t i = 0; i < p->count; i++) {
         const planned *one = &p->items[i];
-        TRY(figures_of_group(list, &one->runs, err));
+        figures_of_group(list, &one->runs);
         if (one->compared) add_compared(list, one->name, JOINT_STEP, &one->step);
         if (one->compared && !p->ladder) add_compared(list, one->name, JOINT_VARIANT, &one->step);
         add_load_share(list, one);
     }
     if (p->ladder) add_compared(list, "all", JOINT_STEP, &p->all);
-out:
-    return rc;
 }
 
 void figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured) {

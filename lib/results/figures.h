@@ -39,12 +39,13 @@ typedef struct figure_list {
     size_t slot_count;
 } figure_list;
 
-status figures_of_run(figure_list *list, const run *r, error *err) MUST_CHECK;
+// Of a run that metrics_check found good.
+void figures_of_run(figure_list *list, const run *r);
 // Means over the runs of a group of two or more; adds nothing if they are listed already.
-status figures_of_group(figure_list *list, const seed_group *g, error *err) MUST_CHECK;
+void figures_of_group(figure_list *list, const seed_group *g);
 void figures_of_comparison(figure_list *list, const comparison *c);
 // Figures of the steps of a plan, and the means of its groups.
-status figures_of_plan(figure_list *list, const plan *p, error *err) MUST_CHECK;
+void figures_of_plan(figure_list *list, const plan *p);
 // The predicted time of an epoch, with the collectives in `folder`.
 void figures_of_prediction(figure_list *list, const prediction *p, const collectives *measured);
 void figures_release(figure_list *list);

@@ -14,8 +14,7 @@ status inputs_add_file(manifest *m, const char *path, error *err) {
     char hash[SHA256_TEXT_BYTES];
     struct stat info;
     if (stat(path, &info)) return error_system(err, STATUS_INPUT, errno, "cannot read '%s'", path);
-    status rc = sha256_file(path, hash, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(sha256_file(path, hash, err));
     manifest_file file = {.path = path, .bytes = (uint64_t)info.st_size, .sha256 = hash};
     manifest_add_input(m, &file);
     return STATUS_OK;
@@ -83,22 +82,20 @@ out:
 }
 
 status inputs_add(const results *r, manifest *m, error *err) {
-    status rc = STATUS_OK;
     yaml_node *parameters = manifest_parameters(m);
     const char *baseline = r->comparison_count ? r->groups[0].name : "";
     for (size_t i = 0; i < r->list.execution_count; i++) {
         const run *one = &r->list.executions[i];
         // The manifest of an excluded execution gives the reason.
-        TRY(record_input(one->folder, one->train, one->excluded ? NULL : "steps.st.zst", m, err));
+        NEED(record_input(one->folder, one->train, one->excluded ? NULL : "steps.st.zst", m, err));
         if (one->excluded) continue;
-        TRY(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
+        NEED(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
     }
     for (size_t i = 0; i < r->timing_count; i++)
-        TRY(record_input(r->timings[i].folder, r->timings[i].manifest, TURNS_FILE, m, err));
-    if (r->collectives.count) TRY(record_collectives(&r->collectives, m, err));
-    TRY(record_claims(r, m, err));
+        NEED(record_input(r->timings[i].folder, r->timings[i].manifest, TURNS_FILE, m, err));
+    if (r->collectives.count) NEED(record_collectives(&r->collectives, m, err));
+    NEED(record_claims(r, m, err));
     yaml_put(parameters, "baseline", yaml_new_string(baseline));
     yaml_put(manifest_results(m), "figures", yaml_new_integer((int64_t)r->figures.count));
-out:
-    return rc;
+    return STATUS_OK;
 }

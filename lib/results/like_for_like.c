@@ -118,8 +118,7 @@ static void add_count(reason_list *out, const char *of, int64_t a, int64_t b) {
 // The `of` of a reason.
 static const char *no_time_of(const run *r) {
     if (!r->train) return "untrained";
-    if (run_has_time(r)) return "no times";
-    return r->restarted ? "restarted" : "resumed";
+    return run_has_time(r) ? "no times" : run_no_time(r);
 }
 
 static void add_no_time(reason_list *out, const run *r) {

@@ -323,12 +323,9 @@ bool metric_has_mean(const metric_row *m) {
 
 // ---- Members ----
 
-// Counts the items of a list in the manifest.
-static status count_items(const run *r, const char *path, size_t *count, error *err) {
+static size_t count_items(const run *r, const char *path) {
     const yaml_node *list = yaml_get(r->train, path);
-    if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
-    *count = list ? list->count : 0;
-    return STATUS_OK;
+    return list && list->kind == YAML_SEQUENCE ? list->count : 0;
 }
 
 // Counts the GPUs, if the driver reported on any.
@@ -340,97 +337,71 @@ static size_t count_gpus(const run *r) {
     return 0;
 }
 
-status metric_members(const metric_row *m, const run *r, size_t *count, error *err) {
-    *count = 0;
-    if (m->over == OVER_CLASSES)
-        *count = r->class_count;
-    else if (m->over == OVER_CONFUSION)
-        *count = r->confusion && r->class_count <= METRIC_CONFUSION
-                     ? r->class_count * r->class_count
-                     : 0;
-    else if (!r->train)
-        *count = m->over == OVER_NOTHING && metric_is_tested(m, r);
-    else if (m->over == OVER_PHASES)
-        *count = RUN_PHASES;
-    else if (m->over == OVER_EPOCHS)
-        *count = r->epoch_count;
-    else if (m->over == OVER_EXECUTIONS)
-        *count = run_execution_count(r) > 1 || r->timing ? run_execution_count(r) : 0;
-    else if (m->over == OVER_TURNS)
-        *count = r->timing ? r->timing->fit.executions : 0;
-    else if (m->over == OVER_ACTIVITIES)
-        *count = EXECUTION_ACTIVITIES;
-    else if (m->over == OVER_GPUS)
-        *count = count_gpus(r);
-    else if (m->over == OVER_REPLICAS || m->over == OVER_STAGES)
-        return count_items(
-            r, m->over == OVER_STAGES ? "run.execution.stages" : "run.execution.replicas", count,
-            err);
-    else
-        *count = 1;
-    return STATUS_OK;
-}
-
-// Returns `pattern` with `member` in place of "#".
-static char *put_member(const char *pattern, const char *member) {
-    const int before = (int)strcspn(pattern, "#");
-    if (!pattern[before]) return memory_string(pattern);
-    return memory_format("%.*s%s%s", before, pattern, member, pattern + before + 1);
-}
-
-// Numbers epochs and executions from 1 in names, from 0 in keys.
-static char *put_place(const char *pattern, size_t place) {
-    char number[24];
-    snprintf(number, sizeof number, "%zu", place);
-    return put_member(pattern, number);
-}
-
-// "cat.dog"; as keys "0.1".
-static char *put_pair(const metric_row *m, const run *r, size_t member) {
-    const size_t label = member / r->class_count, predicted = member % r->class_count;
-    char *pair = memory_format("%s.%s", r->classes[label].name, r->classes[predicted].name);
-    char *name = put_member(m->name, pair);
-    free(pair);
-    return name;
-}
-
-char *metric_name(const metric_row *m, const run *r, size_t member) {
+size_t metric_members(const metric_row *m, const run *r) {
+    const size_t classes = r->confusion && r->class_count <= METRIC_CONFUSION ? r->class_count : 0;
+    if (m->over == OVER_CLASSES) return r->class_count;
+    if (m->over == OVER_CONFUSION) return classes * classes;
+    if (!r->train) return m->over == OVER_NOTHING && metric_is_tested(m, r);
     switch (m->over) {
-    case OVER_PHASES: return put_member(m->name, run_phase_name((int)member));
-    case OVER_ACTIVITIES: return put_member(m->name, execution_activity((int)member));
-    case OVER_CLASSES: return put_member(m->name, r->classes[member].name);
-    case OVER_CONFUSION: return put_pair(m, r, member);
+    case OVER_PHASES: return RUN_PHASES;
+    case OVER_EPOCHS: return r->epoch_count;
+    case OVER_EXECUTIONS:
+        return run_execution_count(r) > 1 || r->timing ? run_execution_count(r) : 0;
+    case OVER_TURNS: return r->timing ? r->timing->fit.executions : 0;
+    case OVER_ACTIVITIES: return EXECUTION_ACTIVITIES;
+    case OVER_GPUS: return count_gpus(r);
+    case OVER_REPLICAS: return count_items(r, "run.execution.replicas");
+    case OVER_STAGES: return count_items(r, "run.execution.stages");
+    case OVER_NOTHING:
+    case OVER_CLASSES:
+    case OVER_CONFUSION: break;
+    }
+    return 1;
+}
+
+// A member in a name, such as "forward", "cat" or "cat.dog", or in a `key` of the manifest, where
+// classes are numbers. Names count epochs and executions from 1, keys from 0.
+static char *member_text(const metric_row *m, const run *r, size_t member, bool key) {
+    switch (m->over) {
+    case OVER_PHASES: return memory_string(run_phase_name((int)member));
+    case OVER_ACTIVITIES: return memory_string(execution_activity((int)member));
+    case OVER_CLASSES:
+        if (!key) return memory_string(r->classes[member].name);
+        break;
+    case OVER_CONFUSION: {
+        const size_t label = member / r->class_count, predicted = member % r->class_count;
+        return key ? memory_format("%zu.%zu", label, predicted)
+                   : memory_format("%s.%s", r->classes[label].name, r->classes[predicted].name);
+    }
     case OVER_EPOCHS:
     case OVER_EXECUTIONS:
-    case OVER_TURNS: return put_place(m->name, member + 1);
+    case OVER_TURNS: return memory_format("%zu", key ? member : member + 1);
     case OVER_NOTHING:
     case OVER_REPLICAS:
     case OVER_STAGES:
     case OVER_GPUS: break;
     }
-    return put_place(m->name, member);
+    return memory_format("%zu", member);
+}
+
+// Returns `pattern` with the member in place of "#".
+static char *put_member(const metric_row *m, const char *pattern, const run *r, size_t member,
+                        bool key) {
+    const int before = (int)strcspn(pattern, "#");
+    if (!pattern[before]) return memory_string(pattern);
+    char *own = member_text(m, r, member, key);
+    char *put = memory_format("%.*s%s%s", before, pattern, own, pattern + before + 1);
+    free(own);
+    return put;
+}
+
+char *metric_name(const metric_row *m, const run *r, size_t member) {
+    return put_member(m, m->name, r, member, false);
 }
 
 // Its key in the manifest.
 static char *key_of(const metric_row *m, const run *r, size_t member) {
-    const char *key = metric_is_tested(m, r) ? m->tested : m->key;
-    char pair[48];
-    switch (m->over) {
-    case OVER_CONFUSION:
-        snprintf(pair, sizeof pair, "%zu.%zu", member / r->class_count, member % r->class_count);
-        return put_member(key, pair);
-    case OVER_PHASES: return put_member(key, run_phase_name((int)member));
-    case OVER_ACTIVITIES: return put_member(key, execution_activity((int)member));
-    case OVER_NOTHING:
-    case OVER_CLASSES:
-    case OVER_EPOCHS:
-    case OVER_EXECUTIONS:
-    case OVER_TURNS:
-    case OVER_REPLICAS:
-    case OVER_STAGES:
-    case OVER_GPUS: break;
-    }
-    return put_place(key, member);
+    return put_member(m, metric_is_tested(m, r) ? m->tested : m->key, r, member, true);
 }
 
 // Those of an execution of turns are not in the manifest, only in its file.
@@ -448,37 +419,60 @@ char *metric_source(const metric_row *m, const run *r, size_t member) {
     return source;
 }
 
+const char *metric_file_of(const metric_row *m, const run *r, const char **folder) {
+    switch (m->file) {
+    case FILE_STEPS: *folder = r->folder; return r->train ? "steps.st.zst" : NULL;
+    case FILE_PREDICTIONS:
+        *folder = r->evaluation;
+        return r->evaluate ? "predictions.st.zst" : NULL;
+    case FILE_TURNS: *folder = r->timing->folder; return TURNS_FILE;
+    case FILE_NONE: break;
+    }
+    return NULL;
+}
+
 // ---- Values ----
 
 bool metric_is_tested(const metric_row *m, const run *r) {
     return m->tested && r->evaluate;
 }
 
-status metric_value(const metric_row *m, const run *r, size_t member, double *value, error *err) {
+static status read_value(const metric_row *m, const run *r, size_t member, double *value,
+                         error *err) {
     const yaml_node *root = metric_is_tested(m, r) ? r->evaluate : r->train;
-    char *key = NULL;
+    char *key = key_of(m, r, member);
     int64_t count;
-    size_t members = 1;
-    status rc = STATUS_OK;
-    *value = NAN;
-    // The caller gives an execution's number among several: `r` is only one of them.
-    if (m->over != OVER_EXECUTIONS) TRY(metric_members(m, r, &members, err));
-    if (m->over != OVER_EXECUTIONS && member >= members) goto out;
-    if (m->value) {
-        *value = m->value(r, member);
-        goto out;
-    }
-    key = key_of(m, r, member);
+    status rc;
     if (m->kind == METRIC_USE && strcmp(m->unit, "bytes") == 0) {
-        TRY(run_count(root, key, &count, err));
+        rc = run_count(root, key, &count, err);
         *value = known(count);
     } else {
-        TRY(run_number(root, key, value, err));
+        rc = run_number(root, key, value, err);
         if (m->factor != 0) *value *= m->factor;
     }
-out:
     free(key);
     return rc;
+}
+
+double metric_value(const metric_row *m, const run *r, size_t member) {
+    double value;
+    // The caller gives an execution's number among several: `r` is only one of them.
+    if (m->over != OVER_EXECUTIONS && member >= metric_members(m, r)) return NAN;
+    if (m->value) return m->value(r, member);
+    return read_value(m, r, member, &value, NULL) == STATUS_OK ? value : NAN;
+}
+
+status metrics_check(const run *r, error *err) {
+    static const char *const lists[] = {"run.execution.replicas", "run.execution.stages"};
+    double value;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const yaml_node *list = yaml_get(r->train, lists[i]);
+        if (list && list->kind != YAML_SEQUENCE) return yaml_error(list, err, "expected a list");
+    }
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        for (size_t k = 0; !table[i].value && k < metric_members(&table[i], r); k++)
+            NEED(read_value(&table[i], r, k, &value, err));
+    return STATUS_OK;
 }
 
 double metric_recompute(const metric_row *m, const run *rebuilt, size_t member) {

@@ -92,18 +92,21 @@ bool metric_has_time(const metric_row *m, const run *r);
 // Does it have a mean over repeats?
 bool metric_has_mean(const metric_row *m);
 
+// STATUS_INPUT if a manifest of the run holds something other than a number where a metric is one.
+status metrics_check(const run *r, error *err) MUST_CHECK;
 // Returns the number of members in a run: 0 if the run lacks the metric, 1 for OVER_NOTHING.
-status metric_members(const metric_row *m, const run *r, size_t *count, error *err) MUST_CHECK;
+size_t metric_members(const metric_row *m, const run *r);
 // Return its name, with the member in place of "#", and where it was recorded: "FILE: KEY". free()
 // them.
 char *metric_name(const metric_row *m, const run *r, size_t member) MUST_CHECK;
 char *metric_source(const metric_row *m, const run *r, size_t member) MUST_CHECK;
+// Returns the name of the file that it is recomputed from, and its folder; NULL if the run has
+// none.
+const char *metric_file_of(const metric_row *m, const run *r, const char **folder);
 // Does the manifest of the run's evaluation hold the value?
 bool metric_is_tested(const metric_row *m, const run *r);
-// Reads the value; NAN if unknown. STATUS_INPUT if the manifest holds something other than a
-// number.
-status metric_value(const metric_row *m, const run *r, size_t member, double *value,
-                    error *err) MUST_CHECK;
+// Returns the value; NAN if unknown.
+double metric_value(const metric_row *m, const run *r, size_t member);
 // Returns the value in a run rebuilt from its file (rebuild.h); NAN if unknown.
 double metric_recompute(const metric_row *m, const run *rebuilt, size_t member);
 // Does the recomputed value match the recorded one, up to rounding? An unknown value on either side

@@ -8,6 +8,7 @@
 
 #include "base/elementary.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/dataset.h"
 #include "data/images/image_resize.h"
 #include "data/recorded.h"
@@ -34,7 +35,7 @@ static char *data_path(const run *r, const char *test, const char **content) {
     *content = data ? yaml_text_at(data, "content") : "";
     if (!*path || strcmp(path, "-") == 0 || !**content) return NULL;
     if (test) return memory_string(test);
-    return *path == '/' ? memory_string(path) : memory_format("%s/%s", r->evaluation, path);
+    return paths_in(r->evaluation, path);
 }
 
 // According to their manifest, these are the data that were evaluated. Then a failure to read them

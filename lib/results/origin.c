@@ -8,13 +8,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "data/manifest.h"
-
-// `path` as seen from `folder`.
-static char *join(const char *folder, const char *path) {
-    return *path == '/' ? memory_string(path) : memory_format("%s/%s", folder, path);
-}
 
 // Removes the last part. False if there is none to remove: the path is empty, or ends in "..".
 static bool remove_part(text *t) {
@@ -37,7 +33,7 @@ static void append_part(text *t, const char *part, size_t length) {
 char *origin_tidy_path(const char *folder, const char *path) {
     text tidy = {0};
     if (strcmp(path, "-") == 0) return memory_string(path);
-    char *whole = join(folder, path);
+    char *whole = paths_in(folder, path);
     if (*whole == '/') text_append(&tidy, "/");
     for (const char *part = whole; *part;) {
         size_t length = strcspn(part, "/");
@@ -56,7 +52,7 @@ status origin_of(const char *folder, const yaml_node *input, char **producer, ya
     *root = NULL;
     const char *path = run_text(input, "path");
     if (!*path || strcmp(path, "-") == 0) return STATUS_OK;
-    char *file = join(folder, path);
+    char *file = paths_in(folder, path);
     char *slash = strrchr(file, '/');
     if (slash) *slash = 0;
     *producer = memory_string(slash ? file : ".");
@@ -95,16 +91,14 @@ status origin_repeated_images(const run *r, int64_t *count, int64_t *samples, er
     const yaml_node *stage = r->evaluate ? r->evaluate : r->train;
     const yaml_node *inputs = stage ? yaml_find(stage, "inputs") : NULL;
     const char *test = origin_test_data(r), *train = origin_train_data(r);
-    status rc = STATUS_OK;
     *count = 0;
     for (size_t i = 0; inputs && i < inputs->count; i++) {
         const yaml_node *repeats = yaml_find(inputs->items[i], "repeats");
         if (!repeats || strcmp(source_of(inputs->items[i]), test) != 0 ||
             strcmp(run_text(repeats, "train"), train) != 0)
             continue;
-        TRY(run_count(repeats, "images", count, err));
-        TRY(run_count(repeats, "samples", samples, err));
+        NEED(run_count(repeats, "images", count, err));
+        NEED(run_count(repeats, "samples", samples, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }

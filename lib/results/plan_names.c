@@ -104,8 +104,7 @@ static status add_entry(const run_list *list, const yaml_node *entry, run *runs,
                              "folders",
                              run_text(entry, "name"), keys->items[i]->text);
         runs[*count] = *one;
-        status rc = name_run(&runs[(*count)++], entry, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(name_run(&runs[(*count)++], entry, err));
     }
     return STATUS_OK;
 }

@@ -14,8 +14,7 @@ static status read_role(const yaml_node *entry, planned_role *role, error *err) 
     const yaml_node *node = yaml_find(entry, "role");
     const char *word;
     if (!node) return yaml_error(entry, err, "'role' is missing");
-    status rc = yaml_string(node, "role", &word, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(yaml_string(node, "role", &word, err));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(word, words[i]) != 0) continue;
         *role = (planned_role)i;
@@ -26,14 +25,11 @@ static status read_role(const yaml_node *entry, planned_role *role, error *err) 
 }
 
 static status read_entry(const yaml_node *entry, planned *one, error *err) {
-    status rc = STATUS_OK;
     one->entry = entry;
     if (entry->kind != YAML_MAPPING || !yaml_find(entry, "name"))
         return yaml_error(entry, err, "expected a run with its name");
-    TRY(yaml_string(yaml_find(entry, "name"), "name", &one->name, err));
-    TRY(read_role(entry, &one->role, err));
-out:
-    return rc;
+    NEED(yaml_string(yaml_find(entry, "name"), "name", &one->name, err));
+    return read_role(entry, &one->role, err);
 }
 
 // A ladder begins with its start and has only one; a study has only variants.
@@ -49,21 +45,19 @@ static status check_order(const plan *p, error *err) {
 
 // With a study: only the runs that are its variants.
 static status read_entries(plan *p, const yaml_node *runs, const char *study, error *err) {
-    status rc = STATUS_OK;
     if (!runs || runs->kind != YAML_SEQUENCE || runs->count < 2)
         return yaml_error(runs ? runs : p->head, err, "'runs': expected a list of two or more");
     p->items = memory_new(runs->count, sizeof *p->items);
     for (size_t i = 0; i < runs->count; i++) {
         if (study && strcmp(run_text(runs->items[i], "study"), study) != 0) continue;
-        TRY(read_entry(runs->items[i], &p->items[p->count], err));
+        NEED(read_entry(runs->items[i], &p->items[p->count], err));
         p->count++;
     }
     for (size_t i = 0; i < p->count; i++)
         if (p->items[i].role != PLANNED_CONTROL) p->last = &p->items[i];
-    TRY(check_order(p, err));
-    if (p->ladder) TRY(published_walks_make(runs, &p->published, err));
-out:
-    return rc;
+    NEED(check_order(p, err));
+    if (p->ladder) NEED(published_walks_make(runs, &p->published, err));
+    return STATUS_OK;
 }
 
 static status read_head(const yaml_node *head, plan *p, error *err) {
@@ -72,12 +66,20 @@ static status read_head(const yaml_node *head, plan *p, error *err) {
     p->from = run_text(head, "from");
     p->to = run_text(head, "to");
     p->name = run_text(head, "name");
-    p->vary = yaml_find(head, "vary");
+    p->vary = p->ladder ? NULL : yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
         return yaml_error(head, err,
                           "expected a ladder, a study with a list 'vary', a reproduction or a list "
                           "of runs");
+    for (size_t i = 0; p->vary && i < p->vary->count; i++)
+        if (p->vary->items[i]->kind != YAML_SCALAR)
+            return yaml_error(p->vary->items[i], err, "'vary': expected a list of keys");
     return STATUS_OK;
+}
+
+const yaml_node *planned_value(const planned *one, const char *key) {
+    const yaml_node *values = yaml_find(one->entry, "values");
+    return values ? yaml_find(values, key) : NULL;
 }
 
 status plan_read_file(const char *path, yaml_node **root, error *err) {
@@ -109,7 +111,7 @@ static status find_runs(plan *p, const run_list *list, error *err) {
                              "plan",
                              r->folder ? r->folder : r->evaluation, r->experiment);
         seed_group *g = &one->runs;
-        if (!g->runs && !(g->runs = memory_new(list->count, sizeof *g->runs))) return STATUS_FAILED;
+        if (!g->runs) g->runs = memory_new(list->count, sizeof *g->runs);
         g->name = one->name;
         g->runs[g->count++] = r;
     }
@@ -123,7 +125,7 @@ static status find_runs(plan *p, const run_list *list, error *err) {
 
 // Counts the keys named anywhere, an upper bound for their list.
 static size_t count_keys(const plan *p) {
-    size_t count = p->vary && p->vary->kind == YAML_SEQUENCE ? p->vary->count : 0;
+    size_t count = p->vary ? p->vary->count : 0;
     for (size_t i = 0; i < p->count; i++) {
         const yaml_node *changes = yaml_find(p->items[i].entry, "changes");
         if (changes && changes->kind == YAML_MAPPING) count += changes->count;
@@ -135,7 +137,7 @@ static void find_varied(plan *p) {
     varied_keys *v = &p->varied;
     v->keys = memory_new(count_keys(p), sizeof *v->keys);
     for (size_t i = 0; p->vary && i < p->vary->count; i++)
-        if (p->vary->items[i]->kind == YAML_SCALAR) v->keys[v->count++] = p->vary->items[i]->text;
+        v->keys[v->count++] = p->vary->items[i]->text;
     for (size_t i = 0; i < p->count; i++) {
         const yaml_node *changes = yaml_find(p->items[i].entry, "changes");
         for (size_t k = 0; changes && changes->kind == YAML_MAPPING && k < changes->count; k++)

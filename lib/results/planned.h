@@ -46,6 +46,9 @@ typedef struct plan {
     published_walks published; // ladder
 } plan;
 
+// Returns a variant's value of a key that a study varies; NULL: none.
+const yaml_node *planned_value(const planned *one, const char *key);
+
 // Reads a document of schema lockstep.plan/1.
 status plan_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK;
 

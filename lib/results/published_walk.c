@@ -67,19 +67,17 @@ status published_value(const yaml_node *node, const char *key, interval *value, 
 // A number, or a range of two; above 0.
 static status read_figure(const yaml_node *rung, const char *source, const char *key,
                           published_figure *f, error *err) {
-    status rc = STATUS_OK;
     const yaml_node *epochs = yaml_find(rung, "published_epochs");
     f->entry = published_entry(rung, source, key);
     const yaml_node *node = f->node = yaml_find(f->entry, key);
-    TRY(published_value(node, key, &f->value, err));
+    NEED(published_value(node, key, &f->value, err));
     if (!(f->value.low > 0) || !(f->value.high >= f->value.low))
         return yaml_error(node, err, "'published': '%s': expected a number or [LOW, HIGH] above 0",
                           key);
     if (!epochs) return yaml_error(rung, err, "'published_epochs' is missing");
-    TRY(yaml_number(epochs, "published_epochs", &f->epochs, err));
+    NEED(yaml_number(epochs, "published_epochs", &f->epochs, err));
     if (!(f->epochs > 0)) return yaml_error(epochs, err, "'published_epochs' is not above 0");
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Steps ----
@@ -109,8 +107,7 @@ static status add_factors(published_step *step, const yaml_node *rung, error *er
         return yaml_error(list, err, "'published_factors': expected a list");
     for (size_t i = 0; list && i < list->count; i++) {
         const char *name;
-        status rc = yaml_string(list->items[i], "published_factors", &name, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(yaml_string(list->items[i], "published_factors", &name, err));
         add_factor(step, name);
     }
     return STATUS_OK;
@@ -132,19 +129,18 @@ static void choose(published_walk *w, published_step *next, const yaml_node *run
 
 // Steps from each run that has the figure to the next.
 static status walk(published_walk *w, const yaml_node *runs, error *err) {
-    status rc = STATUS_OK;
     published_step step = {0};
     bool begun = false;
     for (size_t i = 0; i < runs->count; i++) {
         const yaml_node *rung = runs->items[i];
         if (is_aside(rung)) continue;
-        if (begun) TRY(add_factors(&step, rung, err));
+        if (begun) NEED(add_factors(&step, rung, err));
         if (!published_entry(rung, w->source, w->key)) continue;
         if (begun && !step.factor_count) {
             choose(w, &step, runs, i);
             continue;
         }
-        TRY(read_figure(rung, w->source, w->key, &step.after, err));
+        NEED(read_figure(rung, w->source, w->key, &step.after, err));
         if (begun) {
             step.to = i;
             step.effect = effect_of(w, &step.before, &step.after);
@@ -153,21 +149,17 @@ static status walk(published_walk *w, const yaml_node *runs, error *err) {
         step = (published_step){.from = i, .before = step.after};
         begun = true;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- All walks ----
 
 static status add_walk(published_walks *list, const yaml_node *runs, const char *source,
                        const char *key, bool time, error *err) {
-    void *items = list->items;
     published_walk w = {.source = source, .key = key, .time = time};
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof w);
-    status rc = STATUS_OK;
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof w);
     w.steps = memory_new(runs->count, sizeof *w.steps);
-    rc = walk(&w, runs, err);
+    const status rc = walk(&w, runs, err);
     if (rc == STATUS_OK && w.count)
         list->items[list->count++] = w;
     else

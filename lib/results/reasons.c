@@ -8,9 +8,7 @@
 #include "base/memory.h"
 
 void reasons_add(reason_list *list, const char *of, const char *a, const char *b) {
-    void *items = list->items;
-    memory_grow(&items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items = items;
+    list->items = memory_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items[list->count++] =
         (reason){of, a ? memory_string(a) : NULL, b ? memory_string(b) : NULL};
 }

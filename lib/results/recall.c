@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "results/origin.h"
 
@@ -62,8 +63,7 @@ static void read_command(recalled *r, const char **out) {
 // told.
 static void find_base(const char *folder, const char *out, char **base) {
     char *tidy = origin_tidy_path(".", out), *up = memory_string(folder);
-    status rc = STATUS_OK;
-    const bool down = rc == STATUS_OK && *tidy != '/' && strncmp(tidy, "..", 2) != 0;
+    const bool down = *tidy != '/' && strncmp(tidy, "..", 2) != 0;
     for (const char *part = down ? tidy : ""; *part;) {
         char *above = origin_tidy_path(up, "..");
         free(up);
@@ -83,8 +83,7 @@ static void find_base(const char *folder, const char *out, char **base) {
 static status check_runs(const recalled *r, const char *path, error *err) {
     for (size_t i = 0; i < r->options.folder_count; i++) {
         const char *folder = r->options.folders[i];
-        char *place =
-            *folder == '/' ? memory_string(folder) : memory_format("%s/%s", r->base, folder);
+        char *place = paths_in(r->base, folder);
         const bool there = access(place, F_OK) == 0;
         free(place);
         if (!there)
@@ -112,16 +111,15 @@ status recall_report(const char *path, recalled *r, error *err) {
     const char *out = "";
     *r = (recalled){0};
     char *folder = folder_of(path);
-    char *file = memory_format("%s/manifest.yaml", folder);
     status rc = STATUS_OK;
-    if (manifest_read(file, &r->manifest, &ignored) != STATUS_OK) goto out; // it is no report
+    // Without a manifest it is no report.
+    if (manifest_read_in(&r->manifest, &ignored, "%s", folder) != STATUS_OK) goto out;
     r->found = strcmp(run_text(r->manifest, "tool"), "report") == 0;
     if (!r->found) goto out;
     read_command(r, &out);
     find_base(folder, out ? out : "", &r->base);
     rc = check_runs(r, path, err);
 out:
-    free(file);
     free(folder);
     return rc;
 }

@@ -25,8 +25,7 @@ static status make_comparisons(results *r, error *err) {
     if (!r->has_baseline || r->group_count < 2) return STATUS_OK;
     r->comparisons = memory_new(r->group_count - 1, sizeof *r->comparisons);
     for (size_t i = 1; i < r->group_count; i++) {
-        status rc = compare(&r->groups[i], &r->groups[0], NULL, &r->comparisons[i - 1], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(compare(&r->groups[i], &r->groups[0], NULL, &r->comparisons[i - 1], err));
         r->comparison_count++;
     }
     compare_table(r->comparisons, r->comparison_count);
@@ -35,14 +34,12 @@ static status make_comparisons(results *r, error *err) {
 
 static status make_predictions(results *r, error *err) {
     if (!r->options.collectives) return STATUS_OK;
-    status rc = collectives_read(r->options.collectives, &r->collectives, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(collectives_read(r->options.collectives, &r->collectives, err));
     r->predictions = memory_new(r->group_count, sizeof *r->predictions);
     for (size_t i = 0; i < r->group_count; i++) {
         prediction *p = &r->predictions[r->prediction_count];
         if (!prediction_is_due(&r->groups[i])) continue;
-        rc = prediction_make(&r->groups[i], r->groups, r->group_count, &r->collectives, p, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(prediction_make(&r->groups[i], r->groups, r->group_count, &r->collectives, p, err));
         r->prediction_count++;
     }
     return STATUS_OK;
@@ -86,8 +83,7 @@ static status open_view(const results *all, const yaml_node *runs, const choice 
     view->groups = memory_new(runs->count, sizeof *view->groups);
     for (size_t i = 0; i < runs->count; i++) {
         if (!is_chosen(runs->items[i], c)) continue;
-        status rc = add_group(view, all, runs->items[i], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(add_group(view, all, runs->items[i], err));
     }
     return STATUS_OK;
 }
@@ -122,8 +118,7 @@ static status compare_rows(results *rows, const yaml_node *runs, error *err) {
         const seed_group *g = &rows->groups[i],
                          *baseline = baseline_of(rows, entry_of(runs, g->name));
         if (!baseline || baseline == g) continue;
-        status rc = compare(g, baseline, NULL, &rows->comparisons[rows->comparison_count], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(compare(g, baseline, NULL, &rows->comparisons[rows->comparison_count], err));
         rows->comparison_count++;
     }
     compare_table(rows->comparisons, rows->comparison_count);
@@ -149,21 +144,19 @@ static status open_studies(const reproduction *p, const results *all, reproduced
 static status open_report(const reproduction *p, const results *all, const yaml_node *entry,
                           reproduced *one, error *err) {
     const yaml_node *runs = yaml_find(p->root, "runs");
-    status rc = STATUS_OK;
     one->source = run_text(entry, "source");
     one->title = run_text(entry, "title");
     one->claim_path = run_text(entry, "claim");
     const choice c = {one->source, NULL};
-    TRY(open_view(all, runs, &c, &one->rows, err));
+    NEED(open_view(all, runs, &c, &one->rows, err));
     if (!one->rows.group_count)
         return yaml_error(entry, err, "'source: %s' has no runs in the plan", one->source);
-    TRY(compare_rows(&one->rows, runs, err));
-    TRY(open_studies(p, all, one, err));
-    if (!*one->claim_path) goto out;
-    TRY(claim_read(one->claim_path, &one->claim, err));
+    NEED(compare_rows(&one->rows, runs, err));
+    NEED(open_studies(p, all, one, err));
+    if (!*one->claim_path) return STATUS_OK;
+    NEED(claim_read(one->claim_path, &one->claim, err));
     audit_run(&one->audit, &one->claim);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Without this check, a run that is not in the plan would be dropped silently.
@@ -180,7 +173,6 @@ static status check_known(const yaml_node *runs, const results *all, error *err)
 
 // Takes ownership of `root`. The runs are those of `all`. Release *p also after a failure.
 static status open_reproduction(yaml_node *root, const results *all, reproduction *p, error *err) {
-    status rc = STATUS_OK;
     *p = (reproduction){.root = root, .name = run_text(root, "name")};
     const yaml_node *reports = yaml_find(root, "reports"), *runs = yaml_find(root, "runs");
     if (!reports || reports->kind != YAML_SEQUENCE || !reports->count || !runs ||
@@ -189,12 +181,11 @@ static status open_reproduction(yaml_node *root, const results *all, reproductio
     p->changed = yaml_find(root, "changed");
     if (p->changed && p->changed->kind != YAML_SEQUENCE)
         return yaml_error(p->changed, err, "'changed': expected a list");
-    TRY(check_known(runs, all, err));
+    NEED(check_known(runs, all, err));
     p->reports = memory_new(reports->count, sizeof *p->reports);
     for (size_t i = 0; i < reports->count; i++)
-        TRY(open_report(p, all, reports->items[i], &p->reports[p->count++], err));
-out:
-    return rc;
+        NEED(open_report(p, all, reports->items[i], &p->reports[p->count++], err));
+    return STATUS_OK;
 }
 
 static void release_reproduction(reproduction *p) {
@@ -225,35 +216,26 @@ static status read_plan(results *r, yaml_node *root, error *err) {
     return open_reproduction(root, r, r->reproduction, err);
 }
 
-static status figures_of_reproduction(figure_list *list, const reproduction *p, error *err) {
-    status rc = STATUS_OK;
+static void figures_of_reproduction(figure_list *list, const reproduction *p) {
     for (size_t i = 0; i < p->count; i++) {
         const reproduced *one = &p->reports[i];
         for (size_t k = 0; k < one->rows.group_count; k++)
-            TRY(figures_of_group(list, &one->rows.groups[k], err));
+            figures_of_group(list, &one->rows.groups[k]);
         for (size_t k = 0; k < one->rows.comparison_count; k++)
             figures_of_comparison(list, &one->rows.comparisons[k]);
-        for (size_t k = 0; k < one->study_count; k++)
-            TRY(figures_of_plan(list, &one->studies[k].plan, err));
+        for (size_t k = 0; k < one->study_count; k++) figures_of_plan(list, &one->studies[k].plan);
     }
-out:
-    return rc;
 }
 
-static status make_figures(results *r, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; i < r->list.count; i++)
-        TRY(figures_of_run(&r->figures, &r->list.runs[i], err));
-    for (size_t i = 0; i < r->group_count; i++)
-        TRY(figures_of_group(&r->figures, &r->groups[i], err));
+static void make_figures(results *r) {
+    for (size_t i = 0; i < r->list.count; i++) figures_of_run(&r->figures, &r->list.runs[i]);
+    for (size_t i = 0; i < r->group_count; i++) figures_of_group(&r->figures, &r->groups[i]);
     for (size_t i = 0; i < r->comparison_count; i++)
         figures_of_comparison(&r->figures, &r->comparisons[i]);
-    TRY(figures_of_plan(&r->figures, &r->plan, err));
-    if (r->reproduction) TRY(figures_of_reproduction(&r->figures, r->reproduction, err));
+    figures_of_plan(&r->figures, &r->plan);
+    if (r->reproduction) figures_of_reproduction(&r->figures, r->reproduction);
     for (size_t i = 0; i < r->prediction_count; i++)
         figures_of_prediction(&r->figures, &r->predictions[i], &r->collectives);
-out:
-    return rc;
 }
 
 static status add_folders(results *r, error *err) {
@@ -276,8 +258,7 @@ static status add_timings(results *r, error *err) {
     const results_options *o = &r->options;
     r->timings = memory_new(o->turns_count, sizeof *r->timings);
     for (size_t i = 0; i < o->turns_count; i++) {
-        status rc = timed_arms_read(o->turns[i], &r->timings[i], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(timed_arms_read(o->turns[i], &r->timings[i], err));
         r->timing_count++;
     }
     return timed_arms_assign(r->timings, r->timing_count, &r->list, err);
@@ -288,20 +269,18 @@ static status add_timings(results *r, error *err) {
 static status find_runs(results *r, const yaml_node *plan_root, error *err) {
     const bool named = plan_root && plan_names_given(plan_root);
     const char *baseline = r->options.baseline;
-    status rc;
     if (baseline && plan_root && !plan_names_all(plan_root))
         return error_set(err, STATUS_USAGE,
                          "--baseline cannot be used with this --plan, which sets the baselines");
-    TRY(add_folders(r, err));
-    TRY(pool_runs(&r->list, !named, err));
-    TRY(add_timings(r, err));
-    if (named) TRY(plan_names_apply(&r->list, plan_root, &baseline, err));
+    NEED(add_folders(r, err));
+    NEED(pool_runs(&r->list, !named, err));
+    NEED(add_timings(r, err));
+    if (named) NEED(plan_names_apply(&r->list, plan_root, &baseline, err));
     if (plan_root && !named) plan_names_publish(&r->list, plan_root);
     r->has_baseline = baseline != NULL;
     run_list_name(&r->list);
     seed_groups_make(&r->list, &r->groups, &r->group_count);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status results_open(results *r, const results_options *o, error *err) {
@@ -310,6 +289,7 @@ status results_open(results *r, const results_options *o, error *err) {
     *r = (results){.options = *o};
     if (o->plan) TRY(plan_read_file(o->plan, &root, err));
     TRY(find_runs(r, root, err));
+    for (size_t i = 0; i < r->list.count; i++) TRY(metrics_check(&r->list.runs[i], err));
     TRY(make_comparisons(r, err));
     if (root) {
         yaml_node *taken = root;
@@ -317,7 +297,7 @@ status results_open(results *r, const results_options *o, error *err) {
         TRY(read_plan(r, taken, err));
     }
     TRY(make_predictions(r, err));
-    TRY(make_figures(r, err));
+    make_figures(r);
 out:
     yaml_free(root);
     if (rc != STATUS_OK) results_release(r);

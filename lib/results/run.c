@@ -124,17 +124,15 @@ void run_release(run *r) {
 // ---- The train manifest ----
 
 static status read_epoch(const yaml_node *node, run_epoch *e, error *err) {
-    status rc = STATUS_OK;
-    TRY(run_number(node, "loss", &e->loss, err));
-    TRY(run_number(node, "accuracy", &e->accuracy, err));
-    TRY(run_number(node, "seconds", &e->seconds, err));
+    NEED(run_number(node, "loss", &e->loss, err));
+    NEED(run_number(node, "accuracy", &e->accuracy, err));
+    NEED(run_number(node, "seconds", &e->seconds, err));
     for (int p = 0; p < RUN_PHASES; p++) {
         char path[32];
         snprintf(path, sizeof path, "phases.%s", run_phase_name(p));
-        TRY(run_number(node, path, &e->phase[p], err));
+        NEED(run_number(node, path, &e->phase[p], err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_epochs(run *r, error *err) {
@@ -144,8 +142,7 @@ static status read_epochs(run *r, error *err) {
     r->epochs = memory_new(list->count, sizeof *r->epochs);
     r->seconds = memory_new(list->count, sizeof *r->seconds);
     for (size_t i = 0; i < list->count; i++) {
-        status rc = read_epoch(list->items[i], &r->epochs[i], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(read_epoch(list->items[i], &r->epochs[i], err));
         r->epoch_count++;
     }
     return STATUS_OK;
@@ -231,8 +228,7 @@ static status read_hosts(run *r, const yaml_node *execution, error *err) {
     r->host_ranks = 0;
     for (size_t i = 0; i < list->count; i++) {
         int64_t ranks;
-        status rc = run_count(list->items[i], "ranks", &ranks, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(run_count(list->items[i], "ranks", &ranks, err));
         if (ranks > r->host_ranks) r->host_ranks = ranks;
     }
     return STATUS_OK;
@@ -256,37 +252,34 @@ static bool was_restarted(const run *r) {
 }
 
 static status read_execution(run *r, error *err) {
-    status rc = STATUS_OK;
-    TRY(run_count(r->train, "parameters.world_size", &r->world_size, err));
-    TRY(run_count(r->train, "parameters.loader_workers", &r->loader_workers, err));
-    TRY(run_count(r->train, "run.cores", &r->cores, err));
+    NEED(run_count(r->train, "parameters.world_size", &r->world_size, err));
+    NEED(run_count(r->train, "parameters.loader_workers", &r->loader_workers, err));
+    NEED(run_count(r->train, "run.cores", &r->cores, err));
     snprintf(r->device, sizeof r->device, "cpu");
     const yaml_node *last = run_last_segment(r, &r->segments);
     r->restarted = was_restarted(r);
     r->threads = -1;
-    if (!last) goto out;
+    if (!last) return STATUS_OK;
     int64_t count;
-    TRY(run_count(last, "world_size", &count, err));
+    NEED(run_count(last, "world_size", &count, err));
     if (count >= 0) r->world_size = count;
-    TRY(run_count(last, "loader_workers", &count, err));
+    NEED(run_count(last, "loader_workers", &count, err));
     if (count >= 0) r->loader_workers = count;
-    TRY(run_count(last, "threads", &r->threads, err));
+    NEED(run_count(last, "threads", &r->threads, err));
     // The process may have been allowed fewer cores than the machine has.
-    TRY(run_count(last, "machine.cores", &count, err));
+    NEED(run_count(last, "machine.cores", &count, err));
     if (count > 0 && count < r->cores) r->cores = count;
     if (*run_text(last, "tool")) r->tool = run_text(last, "tool");
     if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
     r->math = run_text(last, "math");
     r->reduce = run_text(last, "reduce");
     if (*run_text(last, "isa")) r->isa = run_text(last, "isa");
-    TRY(read_hosts(r, last, err));
+    NEED(read_hosts(r, last, err));
     read_devices(r, last);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status run_read_train(run *r, error *err) {
-    status rc = STATUS_OK;
     r->key = run_text(r->train, "key");
     r->experiment = run_text(r->train, "parameters.name");
     r->published = yaml_get(r->train, "parameters.published");
@@ -303,36 +296,32 @@ status run_read_train(run *r, error *err) {
     r->round = run_text(r->train, "run.round");
     snprintf(r->model_content, sizeof r->model_content, "%s",
              run_text(run_file(r->train, "outputs", "model.st.zst"), "content"));
-    TRY(run_count(r->train, "parameters.seed", &r->seed, err));
-    TRY(run_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
-    TRY(run_count(r->train, "parameters.global_batch", &r->global_batch, err));
-    TRY(run_number(r->train, "parameters.epochs", &r->planned_epochs, err));
-    TRY(run_count(r->train, "results.steps", &r->steps, err));
-    TRY(run_count(r->train, "results.samples", &r->samples, err));
-    TRY(run_number(r->train, "results.seconds_per_epoch", &r->seconds_per_epoch, err));
-    TRY(run_number(r->train, "results.total_seconds", &r->total_seconds, err));
-    TRY(run_number(r->train, "results.train_loss", &r->train_loss, err));
-    TRY(run_number(r->train, "results.test_accuracy", &r->accuracy, err));
-    TRY(run_number(r->train, "parameters.target_accuracy", &r->target, err));
-    TRY(read_lr(r, err));
-    TRY(read_execution(r, err));
-    TRY(read_epochs(r, err));
-    TRY(read_lengths(r, err));
-out:
-    return rc;
+    NEED(run_count(r->train, "parameters.seed", &r->seed, err));
+    NEED(run_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
+    NEED(run_count(r->train, "parameters.global_batch", &r->global_batch, err));
+    NEED(run_number(r->train, "parameters.epochs", &r->planned_epochs, err));
+    NEED(run_count(r->train, "results.steps", &r->steps, err));
+    NEED(run_count(r->train, "results.samples", &r->samples, err));
+    NEED(run_number(r->train, "results.seconds_per_epoch", &r->seconds_per_epoch, err));
+    NEED(run_number(r->train, "results.total_seconds", &r->total_seconds, err));
+    NEED(run_number(r->train, "results.train_loss", &r->train_loss, err));
+    NEED(run_number(r->train, "results.test_accuracy", &r->accuracy, err));
+    NEED(run_number(r->train, "parameters.target_accuracy", &r->target, err));
+    NEED(read_lr(r, err));
+    NEED(read_execution(r, err));
+    NEED(read_epochs(r, err));
+    return read_lengths(r, err);
 }
 
 static status read_class(const yaml_node *entry, run_class *c, error *err) {
-    status rc = STATUS_OK;
     c->name = run_text(entry, "name");
     if (!*c->name) c->name = run_text(entry, "class");
-    TRY(run_number(entry, "accuracy", &c->accuracy, err));
-    TRY(run_count(entry, "count", &c->count, err));
+    NEED(run_number(entry, "accuracy", &c->accuracy, err));
+    NEED(run_count(entry, "count", &c->count, err));
     if (!*c->name || isnan(c->accuracy) || c->count < 0)
         return yaml_error(entry, err, "'per_class': expected class, accuracy and count");
     c->right = (int64_t)llround(c->accuracy * (double)c->count);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_classes(run *r, error *err) {
@@ -341,8 +330,7 @@ static status read_classes(run *r, error *err) {
     r->test_samples = 0;
     r->classes = memory_new(list->count, sizeof *r->classes);
     for (size_t i = 0; i < list->count; i++) {
-        status rc = read_class(list->items[i], &r->classes[i], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(read_class(list->items[i], &r->classes[i], err));
         r->test_samples += r->classes[i].count;
         r->class_count++;
     }
@@ -368,17 +356,14 @@ static status read_confusion(run *r, error *err) {
 }
 
 status run_read_evaluation(run *r, error *err) {
-    status rc = STATUS_OK;
     double accuracy;
-    TRY(run_number(r->evaluate, "results.accuracy", &accuracy, err));
-    TRY(run_number(r->evaluate, "results.loss", &r->test_loss, err));
+    NEED(run_number(r->evaluate, "results.accuracy", &accuracy, err));
+    NEED(run_number(r->evaluate, "results.loss", &r->test_loss, err));
     if (!isnan(accuracy)) r->accuracy = accuracy;
     if (*run_text(r->evaluate, "parameters.views"))
         r->views = run_text(r->evaluate, "parameters.views");
-    TRY(read_classes(r, err));
-    TRY(read_confusion(r, err));
-out:
-    return rc;
+    NEED(read_classes(r, err));
+    return read_confusion(r, err);
 }
 
 // ---- Times ----

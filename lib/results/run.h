@@ -102,9 +102,12 @@ static inline bool run_shares_gpu(const run *r) {
     return r->gpus > 0 && r->host_ranks - r->cpu_ranks > r->gpus;
 }
 
-// Can times of the whole training be shown? Of an epoch?
+// Can times of the whole training be shown? Of an epoch? Why not: "restarted", "resumed".
 static inline bool run_has_time(const run *r) {
     return r->folder && r->segments <= 1;
+}
+static inline const char *run_no_time(const run *r) {
+    return r->restarted ? "restarted" : "resumed";
 }
 static inline bool run_has_epoch_time(const run *r) {
     return r->timing || run_has_time(r);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "results/run_list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
 #include "data/tta.h"
@@ -23,17 +23,9 @@ static bool exists(const char *folder, const char *name) {
            stat(path, &info) == 0;
 }
 
-static status read_manifest(const char *folder, yaml_node **root, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
-}
-
 static void new_run(run_list *list, run **r) {
-    void *executions = list->executions;
-    memory_grow(&executions, &list->execution_capacity, list->execution_count + 1, sizeof **r);
-    list->executions = executions;
+    list->executions = memory_grow(list->executions, &list->execution_capacity,
+                                   list->execution_count + 1, sizeof **r);
     *r = &list->executions[list->execution_count++];
     run_init(*r);
 }
@@ -57,7 +49,7 @@ static status attach(run *r, const char *folder, yaml_node *root, error *err) {
 
 static status add_stage(run *r, const char *folder, error *err) {
     yaml_node *root = NULL;
-    status rc = read_manifest(folder, &root, err);
+    status rc = manifest_read_in(&root, err, "%s", folder);
     if (rc != STATUS_OK) return rc;
     const char *tool = run_text(root, "tool");
     if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
@@ -107,34 +99,30 @@ static status add_execution(run_list *list, const char *path, error *err) {
     return rc;
 }
 
-static int is_seed(const struct dirent *entry) {
-    return strncmp(entry->d_name, "seed-", 5) == 0;
+static bool is_seed(const char *name) {
+    return strncmp(name, "seed-", 5) == 0;
 }
 
 // The number of an execution: 1, 2, …
-static int is_number(const struct dirent *entry) {
-    const char *name = entry->d_name;
+static bool is_number(const char *name) {
     return *name != '0' && strspn(name, "0123456789") == strlen(name);
 }
 
 typedef status (*add_function)(run_list *list, const char *path, error *err);
 
 // Adds those folders in `path` that are chosen, in the order of their numbers.
-static status add_folders(run_list *list, const char *path, int (*chosen)(const struct dirent *),
+static status add_folders(run_list *list, const char *path, bool (*chosen)(const char *name),
                           add_function add, size_t *found, error *err) {
-    struct dirent **names = NULL;
-    const int count = scandir(path, &names, chosen, versionsort);
+    strvec names = {0};
     status rc = STATUS_OK;
-    *found = count > 0 ? (size_t)count : 0;
-    if (count < 0 && errno == ENOMEM)
-        return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", path);
-    for (int i = 0; i < count; i++) {
-        char *folder = rc == STATUS_OK ? memory_format("%s/%s", path, names[i]->d_name) : NULL;
-        if (rc == STATUS_OK) rc = folder ? add(list, folder, err) : STATUS_FAILED;
+    (void)paths_list(path, chosen, true, &names);
+    *found = names.count;
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *folder = memory_format("%s/%s", path, names.items[i]);
+        rc = add(list, folder, err);
         free(folder);
-        free(names[i]);
     }
-    free(names);
+    strvec_release(&names);
     return rc;
 }
 

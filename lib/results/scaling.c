@@ -156,8 +156,7 @@ static status count_bytes(const run *r, double *bytes, double *messages, error *
     *messages = is(r, "dp") ? (double)(DP_MESSAGES * (r->world_size - 1)) : 1;
     if (!description || r->virtual_shards < r->world_size || r->virtual_shards > SHARDS_MAX)
         return STATUS_OK;
-    status rc = count_vectors(r, &vectors, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(count_vectors(r, &vectors, err));
     if (model_from_yaml(&m, description, NULL) == STATUS_OK) {
         const double gradients = (double)(gradient_floats(&m.program) * sizeof(float));
         *bytes = is(r, "dp") ? dp_bytes(r, &m.program, &vectors) : gradients * vectors.most;
@@ -216,8 +215,7 @@ static void refuse_collectives(prediction *p, const collectives *measured) {
 static status count_communication(prediction *p, double *seconds, error *err) {
     const run *basis = p->basis->runs[0];
     double messages;
-    status rc = count_bytes(p->subject->runs[0], &p->bytes, &messages, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(count_bytes(p->subject->runs[0], &p->bytes, &messages, err));
     *seconds =
         basis->steps_per_epoch * (messages * p->cost->cost.alpha + p->cost->cost.beta * p->bytes);
     return STATUS_OK;
@@ -228,13 +226,13 @@ static status count_communication(prediction *p, double *seconds, error *err) {
 // Splits the median epoch of an execution in the proportions of its mean step; time that no phase
 // accounts for counts as compute. NAN without phases.
 static epoch_parts parts_of(const run *r) {
-    enum { LOAD = 0, COMM = 4, UPDATE = 6 }; // of run_phase_name
     const run_split split = run_time_split(r);
     const double scale = r->seconds_per_epoch / split.wall, *ms = split.phase;
-    return (epoch_parts){.load = ms[LOAD] * scale,
-                         .update = ms[UPDATE] * scale,
-                         .communication = ms[COMM] * scale,
-                         .compute = (split.wall - ms[LOAD] - ms[UPDATE] - ms[COMM]) * scale};
+    return (epoch_parts){.load = ms[RUN_LOAD] * scale,
+                         .update = ms[RUN_UPDATE] * scale,
+                         .communication = ms[RUN_COMM] * scale,
+                         .compute =
+                             (split.wall - ms[RUN_LOAD] - ms[RUN_UPDATE] - ms[RUN_COMM]) * scale};
 }
 
 static void add_share(epoch_parts *sum, const epoch_parts *e, double share) {
@@ -312,18 +310,15 @@ static void predict(prediction *p, double communication) {
 
 status prediction_make(const seed_group *subject, const seed_group *groups, size_t count,
                        const collectives *measured, prediction *p, error *err) {
-    status rc;
+    status rc = STATUS_OK;
     double communication;
-    seed_group_statistic seconds;
     const metric_row *epoch = metrics_find("seconds_per_epoch");
     *p = (prediction){.subject = subject, .range = {NAN, NAN}};
-    TRY(seed_group_mean(subject, epoch, 0, &seconds, err));
-    p->measured = seconds.mean;
+    p->measured = seed_group_mean(subject, epoch, 0).mean;
     find_basis(p, groups, count);
     if (!p->reason.count) refuse_collectives(p, measured);
     if (p->reason.count) goto out;
-    TRY(seed_group_mean(p->basis, epoch, 0, &seconds, err));
-    p->basis_seconds = seconds.mean;
+    p->basis_seconds = seed_group_mean(p->basis, epoch, 0).mean;
     TRY(count_communication(p, &communication, err));
     const epoch_parts one = parts_of(p->basis->runs[0]);
     if (isnan(communication))

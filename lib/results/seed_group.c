@@ -128,35 +128,27 @@ static void find_observations(const seed_group *g, const metric_row *m, const ru
         if (m->kind != METRIC_RESULT || is_first_of_seed(g, i)) (*runs)[(*count)++] = g->runs[i];
 }
 
-static status value_of(const metric_row *m, const run *r, size_t member, double *value,
-                       error *err) {
-    *value = NAN;
-    if (metric_is_time(m) && !metric_has_time(m, r)) return STATUS_OK;
-    return metric_value(m, r, member, value, err);
+static double value_of(const metric_row *m, const run *r, size_t member) {
+    return metric_is_time(m) && !metric_has_time(m, r) ? NAN : metric_value(m, r, member);
 }
 
-status seed_group_mean(const seed_group *g, const metric_row *m, size_t member,
-                       seed_group_statistic *s, error *err) {
+seed_group_statistic seed_group_mean(const seed_group *g, const metric_row *m, size_t member) {
     const run **runs = NULL;
-    double *value = NULL;
     size_t count;
-    status rc = STATUS_OK;
     const run *timed = metric_is_epoch_time(m) ? seed_group_arm(g, NULL, &count) : NULL;
     if (timed) {
         const estimate epoch = timed_arms_epoch(timed);
-        *s = (seed_group_statistic){epoch.value, NAN, epoch.range};
-        return STATUS_OK;
+        return (seed_group_statistic){epoch.value, NAN, epoch.range};
     }
     find_observations(g, m, &runs, &count);
-    value = memory_new(count, sizeof *value);
-    for (size_t i = 0; i < count; i++) TRY(value_of(m, runs[i], member, &value[i], err));
+    double *value = memory_new(count, sizeof *value);
+    for (size_t i = 0; i < count; i++) value[i] = value_of(m, runs[i], member);
     const estimate mean = m->kind == METRIC_POOLED ? statistics_mean_time(value, count)
                                                    : statistics_mean_of(value, count);
-    *s = (seed_group_statistic){mean.value, statistics_deviation(value, count), mean.range};
-out:
+    const double deviation = statistics_deviation(value, count);
     free(runs);
     free(value);
-    return rc;
+    return (seed_group_statistic){mean.value, deviation, mean.range};
 }
 
 // ---- The share of loading ----

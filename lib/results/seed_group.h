@@ -33,8 +33,7 @@ typedef struct seed_group_statistic {
     double mean, deviation;
     interval range;
 } seed_group_statistic;
-status seed_group_mean(const seed_group *g, const metric_row *m, size_t member,
-                       seed_group_statistic *s, error *err) MUST_CHECK;
+seed_group_statistic seed_group_mean(const seed_group *g, const metric_row *m, size_t member);
 // The first run that took turns in `t`, with its arm; in any folder, if `t` is NULL. NULL: none.
 const run *seed_group_arm(const seed_group *g, const struct timed_arms *t, size_t *arm);
 // The first folder in which both groups have an arm of their own; NULL: none.

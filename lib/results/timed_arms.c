@@ -13,19 +13,13 @@
 // ---- Reading ----
 
 static status read_manifest(timed_arms *t, error *err) {
-    status rc;
-    char *path = memory_format("%s/manifest.yaml", t->folder);
-    TRY(manifest_read(path, &t->manifest, err));
+    NEED(manifest_read_in(&t->manifest, err, "%s", t->folder));
     t->arms = yaml_get(t->manifest, "run.arms");
     if (strcmp(run_text(t->manifest, "tool"), "time-runs") != 0)
-        rc = yaml_error(t->manifest, err, "expected a manifest of time-runs");
-    else if (!t->arms || t->arms->kind != YAML_SEQUENCE || t->arms->count < 2)
-        rc = yaml_error(t->manifest, err, "'run.arms': expected a list of two or more");
-    else
-        rc = run_number(t->manifest, "run.cores", &t->cores, err);
-out:
-    free(path);
-    return rc;
+        return yaml_error(t->manifest, err, "expected a manifest of time-runs");
+    if (!t->arms || t->arms->kind != YAML_SEQUENCE || t->arms->count < 2)
+        return yaml_error(t->manifest, err, "'run.arms': expected a list of two or more");
+    return run_number(t->manifest, "run.cores", &t->cores, err);
 }
 
 static void count_rounds(timed_arms *t, const turn_log *l) {
@@ -62,7 +56,7 @@ out:
 
 status timed_arms_read(const char *folder, timed_arms *t, error *err) {
     *t = (timed_arms){.folder = memory_string(folder)};
-    status rc = t->folder ? read_manifest(t, err) : STATUS_FAILED;
+    status rc = read_manifest(t, err);
     if (rc == STATUS_OK) rc = read_turns(t, err);
     if (rc != STATUS_OK) timed_arms_release(t);
     return rc;

@@ -11,8 +11,8 @@
 // ---- The log ----
 
 void turn_log_add(turn_log *l, const turn *t, const turn_step *steps) {
-    memory_grow((void **)&l->turns, &l->turn_room, l->turn_count + 1, sizeof *l->turns);
-    memory_grow((void **)&l->steps, &l->step_room, l->step_count + t->entries, sizeof *l->steps);
+    l->turns = memory_grow(l->turns, &l->turn_room, l->turn_count + 1, sizeof *l->turns);
+    l->steps = memory_grow(l->steps, &l->step_room, l->step_count + t->entries, sizeof *l->steps);
     l->turns[l->turn_count++] = *t;
     memcpy(l->steps + l->step_count, steps, t->entries * sizeof *steps);
     l->step_count += t->entries;
@@ -20,7 +20,7 @@ void turn_log_add(turn_log *l, const turn *t, const turn_step *steps) {
 
 void turn_log_end(turn_log *l, double others) {
     const size_t count = l->execution_count + 1;
-    memory_grow((void **)&l->others, &l->execution_room, count, sizeof *l->others);
+    l->others = memory_grow(l->others, &l->execution_room, count, sizeof *l->others);
     l->others[l->execution_count] = others;
     l->execution_count = count;
 }
@@ -129,8 +129,8 @@ status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char 
     turns[0] = t->shape[0];
     TRY(tensor_file_require(f, path, STEP_NS, TENSOR_U64, 1, steps, &t, err));
     steps[0] = t->shape[0];
-    memory_grow((void **)&l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns);
-    memory_grow((void **)&l->steps, &l->step_room, (size_t)steps[0], sizeof *l->steps);
+    l->turns = memory_grow(l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns);
+    l->steps = memory_grow(l->steps, &l->step_room, (size_t)steps[0], sizeof *l->steps);
     l->turn_count = (size_t)turns[0];
     l->step_count = (size_t)steps[0];
     for (size_t i = 0; i < l->step_count; i++) l->steps[i].ns = ((const uint64_t *)t->data)[i];
@@ -146,7 +146,7 @@ status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char 
     }
     TRY(tensor_file_require(f, path, OTHERS, TENSOR_F64, 1, executions, &t, err));
     l->execution_count = (size_t)t->shape[0];
-    memory_grow((void **)&l->others, &l->execution_room, l->execution_count, sizeof *l->others);
+    l->others = memory_grow(l->others, &l->execution_room, l->execution_count, sizeof *l->others);
     if (t->bytes) memcpy(l->others, t->data, t->bytes);
     rc = check(l, arms, path, err);
 out:

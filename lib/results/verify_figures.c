@@ -30,40 +30,28 @@ static void add_difference(const verifying *v, const char *name, double value, d
 }
 
 // A confusion matrix too large for figures is still in the manifest: every count is checked.
-static status count_members(const metric_row *m, const run *r, size_t *count, error *err) {
-    if (m->over != OVER_CONFUSION) return metric_members(m, r, count, err);
-    *count = r->confusion ? r->class_count * r->class_count : 0;
-    return STATUS_OK;
+static size_t count_members(const metric_row *m, const run *r) {
+    if (m->over != OVER_CONFUSION) return metric_members(m, r);
+    return r->confusion ? r->class_count * r->class_count : 0;
 }
 
-static status value_of(const metric_row *m, const run *r, size_t member, double *value,
-                       error *err) {
-    if (!m->value) return metric_value(m, r, member, value, err);
-    *value = m->value(r, member);
-    return STATUS_OK;
-}
-
-static status verify_member(const verifying *v, const metric_row *m, size_t member) {
+static void verify_member(const verifying *v, const metric_row *m, size_t member) {
     const double recomputed = metric_recompute(m, &v->b->run, member);
-    double value;
-    status rc = value_of(m, v->r, member, &value, v->err);
-    if (rc != STATUS_OK || metric_agrees(m, value, recomputed)) return rc;
+    const double value = m->value ? m->value(v->r, member) : metric_value(m, v->r, member);
+    if (metric_agrees(m, value, recomputed)) return;
     char *name = metric_name(m, v->r, member);
     add_difference(v, name, value, recomputed);
     free(name);
-    return rc;
 }
 
 static status verify_table(const verifying *v, metric_file file) {
-    size_t count, members;
+    size_t count;
     const metric_row *table = metrics_table(&count);
-    status rc = STATUS_OK;
-    for (size_t i = 0; i < count; i++) {
-        if (table[i].file != file) continue;
-        TRY(count_members(&table[i], v->r, &members, v->err));
-        for (size_t k = 0; k < members; k++) TRY(verify_member(v, &table[i], k));
+    const status rc = metrics_check(v->r, v->err);
+    for (size_t i = 0; rc == STATUS_OK && i < count; i++) {
+        const size_t members = table[i].file == file ? count_members(&table[i], v->r) : 0;
+        for (size_t k = 0; k < members; k++) verify_member(v, &table[i], k);
     }
-out:
     return rc;
 }
 
@@ -101,14 +89,11 @@ static size_t kept_epoch(const run *r) {
 // Checks the choice among the epochs.
 static status verify_choice(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
-    status rc = STATUS_OK;
-    if (!r->epoch_count) return rc;
+    if (!r->epoch_count) return STATUS_OK;
     const size_t kept = kept_epoch(recomputed);
-    TRY(verify_number(v, r->train, "results.validation_accuracy",
-                      recomputed->epochs[kept].accuracy));
-    TRY(verify_number(v, r->train, "results.best_epoch", (double)kept + 1));
-out:
-    return rc;
+    NEED(verify_number(v, r->train, "results.validation_accuracy",
+                       recomputed->epochs[kept].accuracy));
+    return verify_number(v, r->train, "results.best_epoch", (double)kept + 1);
 }
 
 // Checks the last test, the sample count, the phases of the warm-up epoch, and the model.
@@ -116,37 +101,33 @@ static status verify_training(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
     const double last = r->epoch_count ? recomputed->epochs[r->epoch_count - 1].accuracy : NAN;
     const char *model = run_text(r->train, "results.model");
-    status rc;
-    TRY(verify_number(v, r->train, "results.test_accuracy", last));
-    TRY(verify_choice(v));
-    TRY(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
+    NEED(verify_number(v, r->train, "results.test_accuracy", last));
+    NEED(verify_choice(v));
+    NEED(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
     for (int p = 0; r->epoch_count && p < RUN_PHASES; p++) {
         char key[64];
         snprintf(key, sizeof key, "results.epochs.0.phases.%s", run_phase_name(p));
-        TRY(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
+        NEED(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
     }
     if (*model && strcmp(model, r->model_content) != 0)
         manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s", v->folder,
                          model, r->model_content);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // A class missing from the list shows in the number of samples.
 static status verify_test(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
-    status rc;
-    TRY(verify_number(v, r->evaluate, "results.samples", (double)recomputed->test_samples));
+    NEED(verify_number(v, r->evaluate, "results.samples", (double)recomputed->test_samples));
     if (r->class_count && r->test_samples != recomputed->test_samples)
         add_difference(v, "samples of all classes", (double)r->test_samples,
                        (double)recomputed->test_samples);
     for (size_t i = 0; i < r->class_count; i++) {
         char key[64];
         snprintf(key, sizeof key, "results.per_class.%zu.right", i);
-        TRY(verify_number(v, r->evaluate, key, (double)recomputed->classes[i].right));
+        NEED(verify_number(v, r->evaluate, key, (double)recomputed->classes[i].right));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- One run ----
@@ -167,11 +148,9 @@ out:
 }
 
 static status verify_run(const run *r, manifest_findings *f, error *err) {
-    status rc = STATUS_OK;
-    if (r->train) TRY(verify_file(r, FILE_STEPS, f, err));
-    if (r->evaluate) TRY(verify_file(r, FILE_PREDICTIONS, f, err));
-out:
-    return rc;
+    if (r->train) NEED(verify_file(r, FILE_STEPS, f, err));
+    if (r->evaluate) NEED(verify_file(r, FILE_PREDICTIONS, f, err));
+    return STATUS_OK;
 }
 
 // ---- One timing ----

@@ -112,8 +112,7 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
     for (size_t i = 0; inputs && i < inputs->count; i++) {
         const yaml_node *input = inputs->items[i];
         size_t more = 0;
-        status rc = walk_input(t, depth, folder, input, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(walk_input(t, depth, folder, input, err));
         while (i + 1 < inputs->count && same_shards(input, inputs->items[i + 1])) i++, more++;
         if (more) write_line(t, depth, "and", "%zu more of the same source", more);
     }
@@ -130,16 +129,6 @@ static status rebuild(const figure *f, rebuilt *b, error *err) {
     }
     return f->row->file == FILE_STEPS ? rebuild_from_steps(f->run, b, err)
                                       : rebuild_from_predictions(f->run, b, err);
-}
-
-static bool has_file(const figure *f) {
-    switch (f->row->file) {
-    case FILE_STEPS: return f->run->train != NULL;
-    case FILE_PREDICTIONS: return f->run->evaluate != NULL;
-    case FILE_TURNS: return true;
-    case FILE_NONE: break;
-    }
-    return false;
 }
 
 static void compare_file(trail *t, int depth, const rebuilt *b) {
@@ -173,7 +162,8 @@ static status write_recomputed(trail *t, int depth, const figure *f, error *err)
     rebuilt b = {0};
     status rc = STATUS_OK;
     double recomputed = NAN;
-    if (has_file(f)) {
+    const char *folder;
+    if (metric_file_of(f->row, f->run, &folder)) {
         TRY(rebuild(f, &b, err));
         recomputed = metric_recompute(f->row, &b.run, f->member);
     }
@@ -267,8 +257,7 @@ static status explain_executions(const results *r, trail *t, int depth, const fi
         const figure *part = figures_of_execution(&r->figures, f, i + 1);
         if (!part)
             write_line(t, depth + 1, "execution", "%zu: %s", i + 1, run_execution(one, i)->folder);
-        status rc = part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK;
-        if (rc != STATUS_OK) return rc;
+        NEED(part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK);
     }
     for (size_t i = 0; i < one->excluded_count; i++)
         write_line(t, depth + 1, "excluded", "%s",
@@ -317,8 +306,7 @@ static status explain_group(const results *r, trail *t, const figure *whole, con
     }
     for (size_t i = 0; i < g->count; i++) {
         const figure *f = figures_of(&r->figures, g->runs[i]->name, whole->part);
-        status rc = f ? explain_part(r, t, whole, f, err) : STATUS_OK;
-        if (rc != STATUS_OK) return rc;
+        NEED(f ? explain_part(r, t, whole, f, err) : STATUS_OK);
     }
     return STATUS_OK;
 }
@@ -329,8 +317,7 @@ static status explain_joint_figure(const results *r, trail *t, const figure *f, 
     if (*f->source) write_line(t, 1, "with", "%s", f->source);
     if (f->against) {
         write_line(t, 1, "against", "%s:", f->against->name);
-        status rc = explain_group(r, t, f, f->against, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(explain_group(r, t, f, f->against, err));
     }
     write_line(t, 1, "of", "%s:", f->of->name);
     return explain_group(r, t, f, f->of, err);
@@ -358,8 +345,6 @@ status results_why(const results *r, const char *id, text *out, error *err) {
     if (rc == STATUS_OK && *t.broken)
         rc = error_set(err, STATUS_FINDING, "figure '%s' is not confirmed: %s", id, t.broken);
     text_release(&t.files);
-    if (rc == STATUS_OK) {
-        return STATUS_OK;
-    }
+    if (rc == STATUS_OK) return STATUS_OK;
     return rc;
 }

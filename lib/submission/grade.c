@@ -27,19 +27,15 @@ typedef struct grading {
 } grading;
 
 // Adds a name that no archive before it has.
-static status add_name(grading *g, const char *archive) {
-    char *name = handed_in_folder_name(archive);
-    status rc = STATUS_OK;
-    for (int number = 2; rc == STATUS_OK && strvec_has(&g->names, name); number++) {
-        char *base = handed_in_folder_name(archive);
+static void add_name(grading *g, const char *archive) {
+    char *base = handed_in_folder_name(archive), *name = memory_string(base);
+    for (int number = 2; strvec_has(&g->names, name); number++) {
         free(name);
-        name = base ? memory_format("%s-%d", base, number) : NULL;
-        free(base);
-        if (!name) rc = STATUS_FAILED;
+        name = memory_format("%s-%d", base, number);
     }
-    if (rc == STATUS_OK) strvec_add(&g->names, name);
+    strvec_add(&g->names, name);
     free(name);
-    return rc;
+    free(base);
 }
 
 // ---- Comparing submissions ----
@@ -325,7 +321,6 @@ static void put_others(yaml_node *list, const handed_in *in) {
 
 static status print_json(const grading *g, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < g->count; i++) {
         const verification *v = &g->items[i];
         yaml_node *item = yaml_new(YAML_MAPPING);
@@ -341,9 +336,7 @@ static status print_json(const grading *g, error *err) {
         put_copies(item, g, v);
     }
     put_others(list, g->in);
-    rc = json_print(list, err);
-    yaml_free(list);
-    return rc;
+    return json_answer(list, err);
 }
 
 // ---- The commands ----
@@ -357,18 +350,17 @@ static status draw_choice(const pipeline *p, uint64_t *choice, error *err) {
 
 // The table is printed when all are verified; until then, a line for each shows the progress.
 static status verify_all(pipeline *p, const strvec *archives, grading *g, error *err) {
-    status rc;
-    TRY(draw_choice(p, &g->choice, err));
+    NEED(draw_choice(p, &g->choice, err));
     g->items = memory_new(archives->count, sizeof *g->items);
     for (size_t i = 0; i < archives->count; i++) {
-        TRY(add_name(g, archives->items[i]));
+        add_name(g, archives->items[i]);
         if (archives->count > 1)
             log_info(p->log, "%zu of %zu: %s", i + 1, archives->count, archives->items[i]);
-        TRY(verify_archive(p, archives->items[i], g->names.items[i], g->choice, &g->items[i], err));
+        NEED(
+            verify_archive(p, archives->items[i], g->names.items[i], g->choice, &g->items[i], err));
         g->count++;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static void release(grading *g) {

@@ -25,21 +25,13 @@
 typedef struct submission {
     pipeline *p;
     const planned_runs *runs;
-    char *name;   // "submission-single-ddp4-epochs=3"
-    char *folder; // in the work folder
-    strvec flags; // REPORT_FLAGS
-    const char *language;
+    char *name;                // "submission-single-ddp4-epochs=3"
+    char *folder;              // in the work folder
     strvec models;             // content hash of each run and seed
     strvec packed;             // keys of the runs that are in the folder
     text run_rows, model_rows; // for the README
     char *version, *commit;    // of the first run
 } submission;
-
-// The language set in REPORT_FLAGS.
-static const char *find_language(const strvec *flags) {
-    const char *value = strvec_option_value(flags, "--lang");
-    return value && strcmp(value, "zh") == 0 ? "zh" : "en";
-}
 
 // ---- Files ----
 
@@ -231,13 +223,6 @@ static void describe_run(submission *s, const yaml_node *train, const yaml_node 
     if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"));
 }
 
-static status read_stage(const execution *x, const char *name, yaml_node **root, error *err) {
-    char *path = memory_format("%s/%s/manifest.yaml", x->folder, name);
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
-}
-
 // Two experiments that differ in their test views share a run.
 static status keep_run(submission *s, const planned_run *r, const planned_seed *seed, error *err) {
     execution_list list = {0};
@@ -251,7 +236,7 @@ static status keep_run(submission *s, const planned_run *r, const planned_seed *
     }
     tested = find_evaluated(&list, r->e.tta);
     TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->own));
-    TRY(read_stage(tested, tta_folder(r->e.tta), &evaluate, err));
+    TRY(manifest_read_in(&evaluate, err, "%s/%s", tested->folder, tta_folder(r->e.tta)));
     describe_run(s, tested->train, evaluate, seed);
 out:
     yaml_free(evaluate);
@@ -300,7 +285,7 @@ static status strip_report(const submission *s, const char *report, error *err) 
 }
 
 static const char *own_templates(const submission *s) {
-    return strvec_option_value(&s->flags, "--template");
+    return strvec_option_value(&s->p->settings->report_flags, "--template");
 }
 
 // The author's own templates, and the page that they make beside ours.
@@ -321,13 +306,13 @@ out:
 }
 
 static status keep_report(const submission *s, error *err) {
-    const char *discussion = strvec_option_value(&s->flags, "--discussion");
+    const char *discussion = strvec_option_value(&s->p->settings->report_flags, "--discussion");
     const char *test = s->runs->items[0].test;
     strvec options = {0};
     status rc;
     TRY(write_plan(s, err));
     if (discussion) TRY(copy_into(discussion, s->folder, PAGE_DISCUSSION, err));
-    page_options_of_flags(&s->flags, &options);
+    page_options_of_flags(&s->p->settings->report_flags, &options);
     TRY(page_make(s->p, s->folder, PAGE_OURS, &options, test, err));
     TRY(strip_report(s, PAGE_FOLDER, err));
     if (own_templates(s)) TRY(keep_own_page(s, &options, test, err));
@@ -377,7 +362,7 @@ static char *fill_places(const char *page, const char *const pairs[][2], size_t 
 // Some paragraphs of the template are for one kind of data only, or for submissions with states.
 static status write_readme(const submission *s, error *err) {
     char limit[32], *from = NULL, *page = NULL, *filled = NULL;
-    char *template = memory_format("submission.%s.md", s->language);
+    char *template = memory_format("submission.%s.md", settings_language(s->p->settings));
     char *to = memory_format("%s/README.md", s->folder);
     char *sources = run_again_sources(s->runs);
     status rc = STATUS_OK;
@@ -400,7 +385,7 @@ static status write_readme(const submission *s, error *err) {
         {"@SOURCES@", sources},
     };
     filled = fill_places(page, pairs, sizeof pairs / sizeof *pairs);
-    rc = filled ? output_write_file(to, filled, strlen(filled), err) : STATUS_FAILED;
+    rc = output_write_file(to, filled, strlen(filled), err);
 out:
     free(filled);
     free(page);
@@ -441,7 +426,7 @@ out:
 }
 
 static status fill(submission *s, error *err) {
-    const bool chinese = strcmp(s->language, "zh") == 0;
+    const bool chinese = strcmp(settings_language(s->p->settings), "zh") == 0;
     char *collectives = NULL;
     status rc = STATUS_OK;
     text_append(&s->run_rows,
@@ -491,17 +476,14 @@ status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     submission s = {.p = p, .runs = runs};
     text_init(&s.run_rows);
     text_init(&s.model_rows);
-    status rc = strvec_split_quoted(&s.flags, p->settings->values[SETTING_REPORT_FLAGS], err);
-    s.language = find_language(&s.flags);
-    if (rc == STATUS_OK) rc = work_open(p, err);
+    status rc = work_open(p, err);
     if (rc == STATUS_OK) {
         s.name = find_name(p, runs);
-        s.folder = s.name ? memory_format("%s/%s", p->work.path, s.name) : NULL;
-        rc = s.folder ? fill(&s, err) : STATUS_FAILED;
+        s.folder = memory_format("%s/%s", p->work.path, s.name);
+        rc = fill(&s, err);
     }
     strvec_release(&s.models);
     strvec_release(&s.packed);
-    strvec_release(&s.flags);
     text_release(&s.run_rows);
     text_release(&s.model_rows);
     free(s.version);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "submission/page.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "pipeline/child.h"
 #include "pipeline/store.h"
@@ -77,29 +77,16 @@ static status add_runs(const char *folder, strvec *command, error *err) {
     return rc;
 }
 
-static int is_visible(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
-}
-
 // Adds OPTION=PLACE/NAME for each folder of measurements in PLACE, if the submission has any.
 static void add_measured(const char *folder, const char *option, const char *place,
                          strvec *command) {
-    struct dirent **found = NULL;
+    strvec names = {0};
     char *path = memory_format("%s/%s", folder, place);
-    const int count = scandir(path, &found, is_visible, alphasort);
-    for (int i = 0; i < count; i++) {
-        strvec_format(command, "%s=%s/%s", option, place, found[i]->d_name);
-        free(found[i]);
-    }
-    free(found);
+    (void)paths_list(path, NULL, false, &names);
+    for (size_t i = 0; i < names.count; i++)
+        strvec_format(command, "%s=%s/%s", option, place, names.items[i]);
+    strvec_release(&names);
     free(path);
-}
-
-static bool has_discussion(const char *folder) {
-    char *path = memory_format("%s/" PAGE_DISCUSSION, folder);
-    const bool there = access(path, R_OK) == 0;
-    free(path);
-    return there;
 }
 
 static status make_command(const pipeline *p, const char *folder, page_kind kind,
@@ -113,7 +100,8 @@ static status make_command(const pipeline *p, const char *folder, page_kind kind
     add_measured(folder, "--collectives", "machine", &command);
     add_measured(folder, "--turns", "turns", &command);
     strvec_add_all(&command, options);
-    if (has_discussion(folder)) strvec_add(&command, "--discussion=" PAGE_DISCUSSION);
+    if (paths_allow(R_OK, "%s/" PAGE_DISCUSSION, folder))
+        strvec_add(&command, "--discussion=" PAGE_DISCUSSION);
     if (test) strvec_format(&command, "--test=%s", TEST_LINK);
     if (kind == PAGE_OURS) {
         strvec_add(&command, "--out=" PAGE_FOLDER);

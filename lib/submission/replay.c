@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/random.h"
 #include "data/manifest.h"
 #include "data/manifest_folders.h"
@@ -71,8 +72,7 @@ out:
 
 // Makes a path of the manifest relative to this process; free() it.
 static char *path_of(const replay *r, const char *path) {
-    if (*path == '/') return memory_string(path);
-    return memory_format("%s/%s", r->folder, path);
+    return paths_in(r->folder, path);
 }
 
 // The input number `at`; shards stand for their folder.
@@ -121,8 +121,7 @@ static status add_segment(replay *r, char *path, error *err) {
     replay_part *part = &r->segments[r->count];
     *part = (replay_part){.first = before, .ends = path};
     r->count++;
-    status rc = read_step(path, &step, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_step(path, &step, err));
     if (step <= before)
         return error_set(err, STATUS_INPUT,
                          "cannot replay: '%s': a state after step %" PRIu64
@@ -136,19 +135,14 @@ static status add_segment(replay *r, char *path, error *err) {
 static status find_segments(replay *r, error *err) {
     const yaml_node *outputs = yaml_find(r->manifest, "outputs");
     const size_t room = outputs ? outputs->count : 0;
-    status rc = STATUS_OK;
     r->segments = memory_new(room + 1, sizeof *r->segments);
     for (size_t i = 0; i < room; i++) {
         const char *name = yaml_text_at(outputs->items[i], "path");
         if (strncmp(name, STATES, strlen(STATES)) != 0) continue;
-        char *path = path_of(r, name);
-        TRY(path ? add_segment(r, path, err) : STATUS_FAILED);
+        NEED(add_segment(r, path_of(r, name), err));
     }
     if (r->count == 0) return refuse(r, err, "it kept no states: train with --keep-states N");
-    char *path = path_of(r, LAST_STATE);
-    TRY(path ? add_segment(r, path, err) : STATUS_FAILED);
-out:
-    return rc;
+    return add_segment(r, path_of(r, LAST_STATE), err);
 }
 
 status replay_open(replay *r, const char *folder, const char *data, const char *init, error *err) {
@@ -195,8 +189,7 @@ double replay_probability(size_t count, size_t chosen, size_t forged) {
 // ---- Checks without training ----
 
 status replay_read_output(const replay *r, const char *path, tensor_file *f, error *err) {
-    status rc = tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, f, err));
     const char *content = manifest_output_content(r->manifest, path + strlen(r->folder) + 1);
     if (strcmp(content, f->content) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT,

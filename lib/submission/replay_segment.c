@@ -31,36 +31,25 @@ static status make_folder(char **folder, error *err) {
 
 // ---- The experiment, from the manifest ----
 
-static status write_tree(const yaml_node *tree, const char *path, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open(path, &out, err));
-    TRY(yaml_write(tree, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
-}
-
 // The resolved experiment names its model and has it as `architecture`; a file has the model's
 // path.
 static status write_experiment(const replay *r, const char *folder, const char *path, error *err) {
     const yaml_node *architecture = yaml_get(r->manifest, "parameters.architecture");
     yaml_node *tree = yaml_copy(yaml_find(r->manifest, "parameters"));
     char *model = in_folder(folder, "model.yaml");
-    status rc = STATUS_FAILED;
+    status rc;
     if (!architecture) {
         rc = error_set(err, STATUS_INPUT, "cannot replay: '%s': its manifest has no 'architecture'",
                        r->folder);
         goto out;
     }
-    TRY(write_tree(architecture, model, err));
+    TRY(yaml_write_file(architecture, model, err));
     yaml_remove(tree, "architecture");
     yaml_remove(tree, "backend");
     yaml_remove(tree, "init_except");
     yaml_remove(tree, "model");
     yaml_put(tree, "model", yaml_new_string(model));
-    TRY(write_tree(tree, path, err));
+    TRY(yaml_write_file(tree, path, err));
 out:
     free(model);
     yaml_free(tree);
@@ -100,7 +89,7 @@ static status train(const replay *r, const replay_part *part, const char *begins
     TRY(output_make_folder(out, err));
     if (begins) {
         state = in_folder(out, "state.st.zst");
-        TRY(state ? copy_file(begins, state, err) : STATUS_FAILED);
+        TRY(copy_file(begins, state, err));
     }
     build_command(r, part, begins, how, file, out, &command);
     TRY(child_run(&command, err));
@@ -184,9 +173,8 @@ status replay_segment(const replay *r, size_t at, const replay_settings *how,
     *difference = (replay_difference){.end = part->end};
     if (rc != STATUS_OK) return rc;
     out = in_folder(folder, "run");
-    state = out ? in_folder(out, "state.st.zst") : NULL;
-    if (!state) rc = STATUS_FAILED;
-    if (rc == STATUS_OK) rc = train(r, part, begins, how, folder, out, err);
+    state = in_folder(out, "state.st.zst");
+    rc = train(r, part, begins, how, folder, out, err);
     if (rc == STATUS_OK) rc = compare_states(r, part, state, difference, err);
     if (rc == STATUS_OK && !difference->differs && part->end == r->steps)
         rc = compare_models(r, out, difference, err);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/shell_words.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "pipeline/data_stages.h"
 #include "submission/page.h"
@@ -59,7 +60,7 @@ typedef struct script {
     const planned_runs *runs;
     const char *folder; // of the submission
     strvec filled;      // folders that a command already fills
-    output *out;
+    text out;
     error *err;
 } script;
 
@@ -73,7 +74,7 @@ static const char *below(const char *word, const char *folder) {
 }
 
 // Input files lie in $here or $DATA, outputs in $out.
-static status write_word(script *s, const char *word) {
+static void write_word(script *s, const char *word) {
     const struct {
         const char *folder, *variable;
     } places[] = {
@@ -86,21 +87,18 @@ static status write_word(script *s, const char *word) {
         rest = inside;
     }
     char *quoted = shell_quote(rest);
-    status rc = STATUS_OK;
     if (variable)
-        rc = output_format(s->out, s->err, " \"$%s\"/%s", variable, quoted);
+        text_format(&s->out, " \"$%s\"/%s", variable, quoted);
     else
-        rc = output_format(s->out, s->err, " %s", quoted);
+        text_format(&s->out, " %s", quoted);
     free(quoted);
-    return rc;
 }
 
 // Writes a line "run TOOL ARGUMENTS MORE"; `more` is shell text.
-static status write_command(script *s, const strvec *command, const char *more) {
-    status rc = output_format(s->out, s->err, "run");
-    for (size_t i = 0; rc == STATUS_OK && i < command->count; i++)
-        rc = write_word(s, command->items[i]);
-    return rc == STATUS_OK ? output_format(s->out, s->err, "%s\n", more) : rc;
+static void write_command(script *s, const strvec *command, const char *more) {
+    text_append(&s->out, "run");
+    for (size_t i = 0; i < command->count; i++) write_word(s, command->items[i]);
+    text_format(&s->out, "%s\n", more);
 }
 
 // ---- Commands ----
@@ -115,52 +113,47 @@ static bool is_new(script *s, const char *folder) {
 // Checks the user's own data before anything is trained.
 static status write_check(script *s, const planned_run *r) {
     yaml_node *root = NULL;
-    char *path = memory_format("%s/manifest.yaml", r->data);
-    status rc = manifest_read(path, &root, s->err);
-    if (rc == STATUS_OK) rc = output_format(s->out, s->err, "%s", OWN_DATA);
-    const yaml_node *outputs = rc == STATUS_OK ? yaml_find(root, "outputs") : NULL;
-    for (size_t i = 0; outputs && rc == STATUS_OK && i < outputs->count; i++) {
+    status rc = manifest_read_in(&root, s->err, "%s", r->data);
+    if (rc != STATUS_OK) return rc;
+    const yaml_node *outputs = yaml_find(root, "outputs");
+    text_append(&s->out, OWN_DATA);
+    for (size_t i = 0; outputs && i < outputs->count; i++) {
         const yaml_node *file = outputs->items[i];
         const char *content = yaml_text_at(file, "content");
         if (!*content) continue;
         char *name = shell_quote(yaml_text_at(file, "path"));
-        rc = name ? output_format(s->out, s->err, "check_data %s %s\n", name, content)
-                  : STATUS_FAILED;
+        text_format(&s->out, "check_data %s %s\n", name, content);
         free(name);
     }
+    text_append(&s->out, "\n");
     yaml_free(root);
-    free(path);
-    return rc == STATUS_OK ? output_format(s->out, s->err, "\n") : rc;
+    return rc;
 }
 
-static status write_data(script *s, const planned_run *r) {
+static void write_data(script *s, const planned_run *r) {
     const char *source = settings_source_name(r->e.dataset);
     strvec fetch = {0}, shard = {0};
     char *from =
         source ? memory_format(" ${%s:+--from \"$%s\"}", source, source) : memory_string("");
-    status rc = STATUS_OK;
     if (!r->own && is_new(s, r->data)) {
         data_fetch_command(r, NULL, &fetch);
-        TRY(write_command(s, &fetch, from));
+        write_command(s, &fetch, from);
     }
     if (r->e.virtual_shards > 1 && is_new(s, r->train)) {
         data_shard_command(r, &shard);
-        TRY(write_command(s, &shard, ""));
+        write_command(s, &shard, "");
     }
-out:
     free(from);
     strvec_release(&shard);
     strvec_release(&fetch);
-    return rc;
 }
 
-static status write_training(script *s, const planned_run *r, const planned_seed *seed) {
+static void write_training(script *s, const planned_run *r, const planned_seed *seed) {
     static const char where[] = " ${DEVICE:+--device \"$DEVICE\"}";
     static const char wide[] =
         " ${DEVICE:+--device \"$DEVICE\"} ${THREADS:+--threads \"$THREADS\"}";
     const char *artifacts = s->p->artifacts;
     strvec train = {0}, evaluate = {0};
-    status rc;
     strvec_add(&train, r->tool);
     strvec_add(&train, "--experiment");
     strvec_format(&train, "%s/experiments/%s.yaml", s->folder, r->name);
@@ -177,23 +170,19 @@ static status write_training(script *s, const planned_run *r, const planned_seed
     if (r->e.tta != TTA_NONE) strvec_add_option(&evaluate, "--tta", tta_word(r->e.tta));
     strvec_add(&evaluate, "--out");
     strvec_format(&evaluate, "%s/%s/%s", artifacts, seed->own, tta_folder(r->e.tta));
-    TRY(write_command(s, &train, wide));
-    TRY(write_command(s, &evaluate, where));
-out:
+    write_command(s, &train, wide);
+    write_command(s, &evaluate, where);
     strvec_release(&evaluate);
     strvec_release(&train);
-    return rc;
 }
 
 // Adds REPORT_FLAGS, with the path of the author's text in the submission.
-static status add_flags(script *s, strvec *command) {
+static void add_flags(script *s, strvec *command) {
     static const char option[] = "--discussion";
-    strvec flags = {0};
-    status rc;
-    TRY(strvec_split_quoted(&flags, s->p->settings->values[SETTING_REPORT_FLAGS], s->err));
-    for (size_t i = 0; i < flags.count; i++) {
-        const char *flag = flags.items[i];
-        const bool two = strcmp(flag, option) == 0 && flags.items[i + 1];
+    const strvec *flags = &s->p->settings->report_flags;
+    for (size_t i = 0; i < flags->count; i++) {
+        const char *flag = flags->items[i];
+        const bool two = strcmp(flag, option) == 0 && flags->items[i + 1];
         if (!two && strncmp(flag, "--discussion=", sizeof option) != 0) {
             strvec_add(command, flag);
             continue;
@@ -202,14 +191,10 @@ static status add_flags(script *s, strvec *command) {
         strvec_format(command, "%s/" PAGE_DISCUSSION, s->folder);
         i += two;
     }
-out:
-    strvec_release(&flags);
-    return rc;
 }
 
-static status write_report(script *s) {
+static void write_report(script *s) {
     strvec command = {0};
-    status rc;
     strvec_add(&command, "report");
     for (size_t i = 0; i < s->runs->count; i++)
         for (size_t k = 0; k < s->runs->items[i].seed_count; k++)
@@ -220,49 +205,43 @@ static status write_report(script *s) {
     }
     strvec_add(&command, "--out");
     strvec_format(&command, "%s/report", s->p->artifacts);
-    TRY(add_flags(s, &command));
-    TRY(write_command(s, &command, ""));
-out:
+    add_flags(s, &command);
+    write_command(s, &command, "");
     strvec_release(&command);
-    return rc;
 }
 
-static status write_comparison(script *s, const strvec *models) {
+static void write_comparison(script *s, const strvec *models) {
     size_t at = 0;
-    status rc = output_format(s->out, s->err, "%s", COMPARISON);
+    text_append(&s->out, COMPARISON);
     for (size_t i = 0; i < s->runs->count; i++)
-        for (size_t k = 0; rc == STATUS_OK && k < s->runs->items[i].seed_count; k++) {
+        for (size_t k = 0; k < s->runs->items[i].seed_count; k++) {
             char *place = shell_quote(s->runs->items[i].seeds[k].own);
-            rc = place ? output_format(s->out, s->err, "same %s %s\n", place, models->items[at++])
-                       : STATUS_FAILED;
+            text_format(&s->out, "same %s %s\n", place, models->items[at++]);
             free(place);
         }
-    return rc == STATUS_OK ? output_format(s->out, s->err, "exit $failed\n") : rc;
+    text_append(&s->out, "exit $failed\n");
 }
 
 static status write_all(script *s, const strvec *models) {
     const planned_runs *runs = s->runs;
-    status rc;
-    TRY(output_format(s->out, s->err, "%s", HEAD));
-    if (runs->items[0].own) TRY(write_check(s, &runs->items[0]));
-    for (size_t i = 0; i < runs->count; i++) TRY(write_data(s, &runs->items[i]));
+    text_append(&s->out, HEAD);
+    if (runs->items[0].own) NEED(write_check(s, &runs->items[0]));
+    for (size_t i = 0; i < runs->count; i++) write_data(s, &runs->items[i]);
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < runs->items[i].seed_count; k++)
-            TRY(write_training(s, &runs->items[i], &runs->items[i].seeds[k]));
-    TRY(write_report(s));
-    TRY(write_comparison(s, models));
-    TRY(output_commit(s->out, s->err));
-out:
-    return rc;
+            write_training(s, &runs->items[i], &runs->items[i].seeds[k]);
+    write_report(s);
+    write_comparison(s, models);
+    return STATUS_OK;
 }
 
 status run_again_write(const pipeline *p, const planned_runs *runs, const char *folder,
                        const strvec *models, error *err) {
     script s = {.p = p, .runs = runs, .folder = folder, .err = err};
     char *path = memory_format("%s/run-again.sh", folder);
-    status rc = output_open(path, &s.out, err);
-    if (rc == STATUS_OK) rc = write_all(&s, models);
-    output_free(s.out);
+    status rc = write_all(&s, models);
+    if (rc == STATUS_OK) rc = output_write_file(path, text_string(&s.out), s.out.length, err);
+    text_release(&s.out);
     strvec_release(&s.filled);
     if (rc == STATUS_OK && chmod(path, 0755) != 0)
         rc = error_set(err, STATUS_FAILED, "cannot make '%s' executable", path);
@@ -272,17 +251,14 @@ status run_again_write(const pipeline *p, const planned_runs *runs, const char *
 
 char *run_again_sources(const planned_runs *runs) {
     strvec names = {0};
-    char *text = memory_string("");
+    text list = {0};
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
         const char *name = r->own ? "DATA" : settings_source_name(r->e.dataset);
         if (name && !strvec_has(&names, name)) strvec_add(&names, name);
     }
-    for (size_t i = 0; i < names.count; i++) {
-        char *longer = memory_format("%s%s`%s=`", text, i ? " " : "", names.items[i]);
-        free(text);
-        text = longer;
-    }
+    for (size_t i = 0; i < names.count; i++)
+        text_format(&list, "%s`%s=`", i ? " " : "", names.items[i]);
     strvec_release(&names);
-    return text;
+    return text_take(&list);
 }

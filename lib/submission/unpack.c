@@ -84,7 +84,6 @@ static status unpack_member(archive_reader *reader, const char *archive, const c
     while (strncmp(member, "./", 2) == 0) member += 2;
     const size_t length = first_folder(member);
     if (!*root && length) *root = memory_format("%.*s", (int)length, member);
-    if (length && !*root) return STATUS_FAILED;
     if (!length || strncmp(member, *root, length) != 0)
         return error_set(err, STATUS_INPUT,
                          "cannot unpack: '%s': '%s' is not in the one folder of a submission",
@@ -135,18 +134,15 @@ bool unpack_is_folder(const char *path) {
     bool found = false;
     char *experiments = memory_format("%s/experiments", path);
     const bool folder = paths_is_folder(experiments);
-    for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++) {
-        char *file = memory_format("%s/%s", path, files[i]);
-        found = found || (file && access(file, F_OK) == 0);
-        free(file);
-    }
+    for (size_t i = 0; folder && i < sizeof files / sizeof *files; i++)
+        found = found || paths_allow(F_OK, "%s/%s", path, files[i]);
     free(experiments);
     return found;
 }
 
 static status copy_member(const FTSENT *entry, const char *from, const char *folder, error *err) {
     const char *name = entry->fts_path + strlen(from);
-    status rc = STATUS_FAILED;
+    status rc;
     name += strspn(name, "/");
     char *path = memory_format("%s/%s", folder, name);
     const char *why = bad_place(path, name);

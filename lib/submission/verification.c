@@ -36,10 +36,8 @@ check_outcome verification_outcome(const verification *v, check_subject s) {
 }
 
 void verification_add(verification *v, check_subject s, check_outcome o, const char *format, ...) {
-    void *checks = v->checks;
     va_list args;
-    memory_grow(&checks, &v->capacity, v->count + 1, sizeof *v->checks);
-    v->checks = checks;
+    v->checks = memory_grow(v->checks, &v->capacity, v->count + 1, sizeof *v->checks);
     va_start(args, format);
     char *text = memory_format_list(format, args);
     va_end(args);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "submission/verify.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,23 +19,19 @@
 
 // ---- The experiments ----
 
-static int is_yaml(const struct dirent *entry) {
-    return entry->d_name[paths_stem(entry->d_name)] != 0;
+static bool is_yaml(const char *name) {
+    return name[paths_stem(name)] != 0;
 }
 
 static status list_experiments(const char *folder, strvec *files, error *err) {
-    struct dirent **found = NULL;
+    strvec names = {0};
     char *experiments = memory_format("%s/experiments", folder);
-    const int count = scandir(experiments, &found, is_yaml, alphasort);
-    status rc = STATUS_OK;
-    for (int i = 0; i < count; i++) {
-        strvec_format(files, "%s/%s", experiments, found[i]->d_name);
-        free(found[i]);
-    }
-    free(found);
+    (void)paths_list(experiments, is_yaml, false, &names);
+    for (size_t i = 0; i < names.count; i++)
+        strvec_format(files, "%s/%s", experiments, names.items[i]);
+    strvec_release(&names);
     free(experiments);
-    if (!files->count) rc = error_set(err, STATUS_INPUT, "it has no experiments");
-    return rc;
+    return files->count ? STATUS_OK : error_set(err, STATUS_INPUT, "it has no experiments");
 }
 
 // Makes the runs of the submission's experiments, as `make submission` would.

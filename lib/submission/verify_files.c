@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Compares the files of a submission with the hashes that its manifests record.
-#include <dirent.h>
 #include <errno.h>
 #include <fts.h>
 #include <stdbool.h>
@@ -10,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
 #include "data/manifest_check.h"
@@ -21,21 +21,17 @@ static const char DIGITS[] = "0123456789", KEY_DIGITS[] = "0123456789abcdef";
 status submission_each_folder(const char *folder, const char *characters,
                               status (*visit)(const char *folder, void *context, error *err),
                               void *context, error *err) {
-    struct dirent **found = NULL;
-    const int count = scandir(folder, &found, NULL, versionsort);
+    strvec names = {0};
     status rc = STATUS_OK;
-    if (count < 0 && errno == ENOMEM)
-        return error_system(err, STATUS_FAILED, errno, "cannot read folder '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        const char *name = found[i]->d_name;
-        if (rc == STATUS_OK && name[strspn(name, characters)] == 0) {
-            char *path = memory_format("%s/%s", folder, name);
-            rc = path ? visit(path, context, err) : STATUS_FAILED;
-            free(path);
-        }
-        free(found[i]);
+    (void)paths_list(folder, NULL, true, &names);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        const char *name = names.items[i];
+        if (name[strspn(name, characters)]) continue;
+        char *path = memory_format("%s/%s", folder, name);
+        rc = visit(path, context, err);
+        free(path);
     }
-    free(found);
+    strvec_release(&names);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
@@ -32,13 +33,6 @@ static const char *own(const page *p) {
 }
 
 // ---- Files ----
-
-static status read_manifest(const char *folder, yaml_node **root, error *err) {
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
-}
 
 static status read_text(const char *folder, const char *name, char **text, error *err) {
     char *path = memory_format("%s/%s", folder, name);
@@ -300,10 +294,9 @@ static status compare_texts(page *p, error *err) {
     static const char library[] = "results.cmark-gfm";
     const bool html = same(p, library);
     bool equal = true;
-    status rc;
-    TRY(compare_facts(p, &equal, err));
-    TRY(compare_text(p, "report.md", &equal, err));
-    if (html) TRY(compare_text(p, "report.html", &equal, err));
+    NEED(compare_facts(p, &equal, err));
+    NEED(compare_text(p, "report.md", &equal, err));
+    if (html) NEED(compare_text(p, "report.html", &equal, err));
     if (equal && p->kind == PAGE_OWN)
         verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,
                          "own page: it is what the files and its author's templates give; its "
@@ -317,20 +310,15 @@ static status compare_texts(page *p, error *err) {
                          "report.json and report.md are what the files give; report.html, made by "
                          "cmark-gfm %s and not %s, is not compared: read the one made again",
                          yaml_text_at(p->other, library), yaml_text_at(p->mine, library));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Both ----
 
 // Without its test data a report that is made again has no pictures of wrong predictions, and lacks
 // their section.
-static void lacks_pictures(const page *p, bool *lacks) {
-    *lacks = false;
-    if (p->test) return;
-    char *drawn = memory_format("%s/figures/mistakes-1.svg", p->author);
-    *lacks = access(drawn, F_OK) == 0;
-    free(drawn);
+static bool lacks_pictures(const page *p) {
+    return !p->test && paths_allow(F_OK, "%s/figures/mistakes-1.svg", p->author);
 }
 
 // Another version may word or compute something else.
@@ -347,28 +335,23 @@ static bool is_of_another_version(const page *p) {
 
 static status compare(page *p, error *err) {
     char mine[SHA256_TEXT_BYTES], other[SHA256_TEXT_BYTES];
-    bool lacks;
-    status rc = STATUS_OK;
-    if (is_of_another_version(p)) return rc;
-    if (p->kind == PAGE_OURS) TRY(compare_figures(p, err));
-    TRY(key_without_latex(p->mine, mine, err));
-    TRY(key_without_latex(p->other, other, err));
+    if (is_of_another_version(p)) return STATUS_OK;
+    if (p->kind == PAGE_OURS) NEED(compare_figures(p, err));
+    NEED(key_without_latex(p->mine, mine, err));
+    NEED(key_without_latex(p->other, other, err));
     if (strcmp(mine, other) != 0) {
         verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
                          "%sits options or inputs are others, or gnuplot is missing here", own(p));
         return STATUS_OK;
     }
-    lacks_pictures(p, &lacks);
-    if (lacks) {
+    if (lacks_pictures(p)) {
         verification_add(p->v, CHECK_REPORT, CHECK_NOT_SHOWN,
                          "%sit shows test images, and the data set is not here: read the "
                          "report that was made again",
                          own(p));
         return STATUS_OK;
     }
-    rc = compare_texts(p, err);
-out:
-    return rc;
+    return compare_texts(p, err);
 }
 
 static void note_author(page *p) {
@@ -382,11 +365,11 @@ static void note_author(page *p) {
 static status make_again(page *p, const pipeline *pipe, error *err) {
     strvec options = {0};
     status rc;
-    TRY(read_manifest(p->author, &p->other, err));
+    TRY(manifest_read_in(&p->other, err, "%s", p->author));
     note_author(p);
     page_options_of_manifest(p->other, &options);
     TRY(page_make(pipe, p->folder, p->kind, &options, p->test, err));
-    TRY(read_manifest(p->again, &p->mine, err));
+    TRY(manifest_read_in(&p->mine, err, "%s", p->again));
     rc = compare(p, err);
 out:
     strvec_release(&options);

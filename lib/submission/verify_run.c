@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "data/recorded.h"
 #include "data/tensor/tensor_file.h"
@@ -42,10 +43,7 @@ static char *file_of(const char *folder, const char *task, const char *name) {
 }
 
 static bool exists(const char *folder, const char *task, const char *name) {
-    char *path = file_of(folder, task, name);
-    const bool there = access(path, R_OK) == 0;
-    free(path);
-    return there;
+    return paths_allow(R_OK, "%s/%s/%s", folder, task, name);
 }
 
 static void keep_first(char **kept, const char *folder) {
@@ -55,10 +53,7 @@ static void keep_first(char **kept, const char *folder) {
 
 static status read_once(yaml_node **root, const char *folder, const char *task, error *err) {
     if (*root || !exists(folder, task, "manifest.yaml")) return STATUS_OK;
-    char *path = file_of(folder, task, "manifest.yaml");
-    status rc = manifest_read(path, root, err);
-    free(path);
-    return rc;
+    return manifest_read_in(root, err, "%s/%s", folder, task);
 }
 
 // An execution with another key, which its settings give, does not belong to the run.
@@ -74,14 +69,12 @@ static status check_key(checked_run *c, const char *folder, error *err) {
 
 static status look_at_execution(const char *folder, void *context, error *err) {
     checked_run *c = context;
-    status rc;
-    TRY(check_key(c, folder, err));
-    TRY(read_once(&c->train, folder, "train", err));
-    TRY(read_once(&c->evaluate, folder, tta_folder(c->r->e.tta), err));
+    NEED(check_key(c, folder, err));
+    NEED(read_once(&c->train, folder, "train", err));
+    NEED(read_once(&c->evaluate, folder, tta_folder(c->r->e.tta), err));
     if (exists(folder, "train", "model.st.zst")) keep_first(&c->model, folder);
     if (exists(folder, "train", "state.st.zst")) keep_first(&c->states, folder);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- The experiment ----
@@ -163,10 +156,9 @@ static status content_of_data(const checked_run *c, const char *name,
 static status check_data(checked_run *c, bool *equal, error *err) {
     char train[SHA256_TEXT_BYTES], test[SHA256_TEXT_BYTES], weights[SHA256_TEXT_BYTES];
     const char *path = c->r->e.weights_path;
-    status rc;
-    TRY(content_of_data(c, "train.st.zst", train, err));
-    TRY(content_of_data(c, "test.st.zst", test, err));
-    if (path) TRY(content_of(path, weights, err));
+    NEED(content_of_data(c, "train.st.zst", train, err));
+    NEED(content_of_data(c, "test.st.zst", test, err));
+    if (path) NEED(content_of(path, weights, err));
     const bool same_train = strcmp(input_content(c->train, 0), train) == 0;
     const bool same_weights = !path || has_input(c->train, weights);
     *equal = same_train && same_weights && has_input(c->evaluate, test);
@@ -178,8 +170,7 @@ static status check_data(checked_run *c, bool *equal, error *err) {
         add(c, CHECK_DATA, CHECK_DIFFERENT,
             same_train ? "its test data are not those of the data set"
                        : "its training data are not those of the data set");
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- The model ----
@@ -275,8 +266,7 @@ static status replay_parts(checked_run *c, const replay *r, error *err) {
     for (size_t i = 0; i < r->count; i++) {
         replay_difference d;
         if (!r->segments[i].chosen) continue;
-        status rc = replay_segment(r, i, &how, &d, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(replay_segment(r, i, &how, &d, err));
         replay_describe(&d, where);
         if (d.differs) {
             verification_add(c->v, CHECK_TRAINING, CHECK_DIFFERENT,
@@ -306,7 +296,7 @@ static status check_training(checked_run *c, error *err) {
         return STATUS_OK;
     }
     folder = memory_format("%s/train", c->states);
-    rc = folder ? replay_open(&r, folder, c->r->train, c->r->e.weights_path, &why) : STATUS_FAILED;
+    rc = replay_open(&r, folder, c->r->train, c->r->e.weights_path, &why);
     if (rc == STATUS_OK) rc = replay_check_files(&r, &why);
     if (rc == STATUS_OK) replay_choose(&r, (size_t)s->segments, c->v->choice);
     if (rc == STATUS_OK) rc = check_model(c, &r, &equal, &why);
@@ -327,18 +317,15 @@ static void without_data(checked_run *c) {
 
 static status check_all(checked_run *c, bool data, error *err) {
     bool equal = false;
-    status rc;
     check_experiment(c);
     if (!data) {
         without_data(c);
         return STATUS_OK;
     }
-    TRY(check_data(c, &equal, err));
-    if (!equal) return rc; // the others would differ for this reason
-    TRY(check_test(c, err));
-    rc = check_training(c, err);
-out:
-    return rc;
+    NEED(check_data(c, &equal, err));
+    if (!equal) return STATUS_OK; // the others would differ for this reason
+    NEED(check_test(c, err));
+    return check_training(c, err);
 }
 
 status submission_check_run(pipeline *p, const char *folder, const planned_run *r,

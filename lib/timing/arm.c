@@ -30,9 +30,8 @@ status arms_find_tools(error *err) {
     char folder[PATH_MAX];
     const char *path = getenv("PATH");
     status rc = tool_folder(folder, err);
-    char *longer =
-        rc == STATUS_OK ? memory_format("%s:%s", folder, path ? path : "/usr/bin:/bin") : NULL;
-    if (!longer) return STATUS_FAILED;
+    if (rc != STATUS_OK) return rc;
+    char *longer = memory_format("%s:%s", folder, path ? path : "/usr/bin:/bin");
     if (setenv("PATH", longer, 1))
         rc = error_system(err, STATUS_FAILED, errno, "cannot set the environment");
     free(longer);
@@ -122,8 +121,7 @@ static status read_answer(int file, char *text, size_t room, size_t *length, err
     for (*length = 0; *length < room;) {
         struct pollfd at = {.fd = file, .events = POLLIN};
         bool ready;
-        status rc = endpoint_wait(&at, 1, UINT64_MAX, &ready, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(endpoint_wait(&at, 1, UINT64_MAX, &ready, err));
         const ssize_t n = read(file, text + *length, room - *length);
         if (n <= 0) return STATUS_OK;
         *length += (size_t)n;
@@ -136,8 +134,7 @@ static status await_end(arm *a, error *err) {
     int state;
     while (!has_ended(a, &state)) {
         bool ready;
-        status rc = endpoint_wait(NULL, 0, clock_now() + LOOK_NS, &ready, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(endpoint_wait(NULL, 0, clock_now() + LOOK_NS, &ready, err));
     }
     return state ? describe_death(a, state, err) : STATUS_OK;
 }
@@ -156,7 +153,7 @@ status arm_read_key(arm *a, error *err) {
     if (pipe2(ends, O_CLOEXEC))
         return error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
     line = memory_format("%s --quiet --print-key", a->command);
-    rc = line ? start(a, line, ends[1], err) : STATUS_FAILED;
+    rc = start(a, line, ends[1], err);
     close(ends[1]);
     if (rc == STATUS_OK) rc = read_answer(ends[0], text, sizeof text, &length, err);
     close(ends[0]);
@@ -210,8 +207,7 @@ static status place_rank(arm *a, int connection, const turn_hello *hello, int fi
     if (hello->ranks != a->count || hello->rank >= a->count || a->ranks[hello->rank] >= 0 ||
         (file >= 0) != (hello->rank == 0))
         return foreign(a, err);
-    status rc = file >= 0 ? read_manifest(a, file, err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(file >= 0 ? read_manifest(a, file, err) : STATUS_OK);
     a->ranks[hello->rank] = connection;
     a->connected++;
     return STATUS_OK;
@@ -257,8 +253,7 @@ static status find_death(arm *a, uint32_t rank, error *err) {
 static status receive(arm *a, uint32_t rank, void *data, size_t bytes, uint64_t deadline,
                       double patience, error *err) {
     endpoint_outcome outcome;
-    status rc = endpoint_receive(a->ranks[rank], data, bytes, NULL, deadline, &outcome, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(endpoint_receive(a->ranks[rank], data, bytes, NULL, deadline, &outcome, err));
     if (outcome == ENDPOINT_LATE) return late(a, patience, err);
     return outcome == ENDPOINT_WHOLE ? STATUS_OK : find_death(a, rank, err);
 }
@@ -271,12 +266,10 @@ status arm_turn(arm *a, uint64_t count, double patience, turn_step *steps, uint3
     for (uint32_t r = 0; r < a->count; r++) endpoint_send(a->ranks[r], &order, sizeof order, -1);
     for (uint32_t r = 0; r < a->count; r++) {
         turn_report report;
-        status rc = receive(a, r, &report, sizeof report, deadline, patience, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(receive(a, r, &report, sizeof report, deadline, patience, err));
         if (report.count > TURN_STEPS || !report.count != (r > 0)) return foreign(a, err);
         if (!report.count) continue;
-        rc = receive(a, r, steps, report.count * sizeof *steps, deadline, patience, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(receive(a, r, steps, report.count * sizeof *steps, deadline, patience, err));
         *entries = (uint32_t)report.count;
     }
     return STATUS_OK;

@@ -115,13 +115,10 @@ static status await_arms(session *s, error *err) {
 // some thousandths faster.
 static status start_arms(session *s, error *err) {
     const size_t count = s->t->count;
-    status rc;
-    TRY(listen_somewhere(s, err));
+    NEED(listen_somewhere(s, err));
     for (size_t i = 0; i < count; i++)
-        TRY(arm_start(&s->t->arms[(s->execution + i) % count], s->endpoint, err));
-    rc = await_arms(s, err);
-out:
-    return rc;
+        NEED(arm_start(&s->t->arms[(s->execution + i) % count], s->endpoint, err));
+    return await_arms(s, err);
 }
 
 static void end_arms(session *s) {
@@ -358,16 +355,13 @@ static void put_parameters(session *s) {
 }
 
 static status write_manifest(session *s, const tensor_file *f, error *err) {
-    char *turns = NULL, *path = NULL;
-    status rc;
+    char *turns = NULL;
     path_of(s, TURNS_FILE, &turns);
-    path_of(s, "manifest.yaml", &path);
     const manifest_file file = {turns, f->file_bytes, f->sha256, f->content};
     manifest_add_output(s->m, &file);
     yaml_put(manifest_run(s->m), "arms", yaml_copy(s->trainings));
     write_results(s);
-    rc = manifest_write(s->m, path, err);
-    free(path);
+    const status rc = manifest_write_in(s->m, s->o->out, err);
     free(turns);
     return rc;
 }
@@ -389,15 +383,13 @@ static bool is_enough(const session *s) {
 
 // Of the first execution: the arms are there, and the turns begin.
 static status begin_turns(session *s, bool *enough, error *err) {
-    status rc = STATUS_OK;
-    if (s->o->out) TRY(read_earlier(s, err));
+    if (s->o->out) NEED(read_earlier(s, err));
     if (s->execution) fit(s);
     *enough = is_enough(s);
-    if (*enough) goto out;
-    TRY(plan_turns(s, err));
+    if (*enough) return STATUS_OK;
+    NEED(plan_turns(s, err));
     announce(s);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // *enough: nothing was left to do.

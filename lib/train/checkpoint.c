@@ -175,17 +175,14 @@ static status add_tree(tensor_file *f, const char *key, const yaml_node *tree, e
 
 static status add_metadata(const checkpoint *c, const run_identity *run, tensor_file *f,
                            error *err) {
-    status rc;
-    TRY(tensor_file_add_metadata(f, "schema", SCHEMA, err));
-    TRY(tensor_file_add_metadata(f, "data", run->data, err));
-    TRY(tensor_file_add_metadata(f, "init", run->init, err));
-    TRY(add_tree(f, "parameters", run->parameters, err));
-    TRY(add_tree(f, "execution", c->execution, err));
-    TRY(add_number(f, "bits", (uint64_t)run->bits, err));
-    TRY(add_number(f, "step", c->step, err));
-    TRY(add_number(f, "total_ns", c->total_ns, err));
-out:
-    return rc;
+    NEED(tensor_file_add_metadata(f, "schema", SCHEMA, err));
+    NEED(tensor_file_add_metadata(f, "data", run->data, err));
+    NEED(tensor_file_add_metadata(f, "init", run->init, err));
+    NEED(add_tree(f, "parameters", run->parameters, err));
+    NEED(add_tree(f, "execution", c->execution, err));
+    NEED(add_number(f, "bits", (uint64_t)run->bits, err));
+    NEED(add_number(f, "step", c->step, err));
+    return add_number(f, "total_ns", c->total_ns, err);
 }
 
 status checkpoint_store_epochs(const checkpoint *c, tensor_file *f, error *err) {
@@ -234,8 +231,7 @@ static status read_number(const tensor_file *f, const char *path, const char *ke
                           uint64_t *value, error *err) {
     const char *text;
     char *end;
-    status rc = read_metadata(f, path, key, &text, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_metadata(f, path, key, &text, err));
     *value = strtoull(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && *value <= max) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
@@ -339,13 +335,11 @@ static status read_execution(checkpoint *c, const tensor_file *f, const char *pa
 // Before the first epoch ends there is no best one.
 static status read_best(checkpoint *c, const tensor_file *f, const char *path, error *err) {
     uint64_t epoch;
-    status rc = STATUS_OK;
-    if (!c->best || !tensor_file_metadata(f, "best_epoch")) return rc;
-    TRY(read_number(f, path, "best_epoch", (uint64_t)c->epochs, &epoch, err));
-    TRY(model_file_load(c->model, BEST_PREFIX, c->best, c->best_buffers, f, path, err));
+    if (!c->best || !tensor_file_metadata(f, "best_epoch")) return STATUS_OK;
+    NEED(read_number(f, path, "best_epoch", (uint64_t)c->epochs, &epoch, err));
+    NEED(model_file_load(c->model, BEST_PREFIX, c->best, c->best_buffers, f, path, err));
     c->best_epoch = (int)epoch;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // The state may be of fewer epochs.
@@ -353,8 +347,7 @@ static status read_epochs(const checkpoint *c, const tensor_file *f, const char 
                           const char *name, double *values, error *err) {
     const int64_t any[1] = {-1};
     const tensor *found;
-    status rc = tensor_file_require(f, path, name, TENSOR_F64, 1, any, &found, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(tensor_file_require(f, path, name, TENSOR_F64, 1, any, &found, err));
     if (found->shape[0] > c->epochs)
         return error_set(err, STATUS_INPUT,
                          "cannot resume: '%s': '%s' has %lld epochs, more than %d", path, name,

@@ -56,8 +56,7 @@ static status read_pictures(const image_settings *s, const shape *in, uint8_t *p
                             const uint8_t **pixels, error *err) {
     for (size_t i = 0; i < s->count; i++) {
         uint8_t *mine = planes + i * shape_size(*in);
-        status rc = read_picture(s->paths[i], in, mine, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(read_picture(s->paths[i], in, mine, err));
         pixels[i] = mine;
     }
     return STATUS_OK;

@@ -63,16 +63,14 @@ out:
 }
 
 status evaluate_model_init(evaluate_model *e, const evaluate_settings *s, manifest *m, error *err) {
-    status rc;
     *e = (evaluate_model){.settings = s};
-    TRY(trained_model_read(&e->model, &s->model, err));
-    TRY(dataset_read(s->data, &e->data, err));
-    TRY(check_fit(e, err));
-    TRY(put_parameters(e, m, err));
+    NEED(trained_model_read(&e->model, &s->model, err));
+    NEED(dataset_read(s->data, &e->data, err));
+    NEED(check_fit(e, err));
+    NEED(put_parameters(e, m, err));
     train_manifest_input(m, s->model.path, &e->model.checkpoint);
     train_manifest_dataset(m, &e->data);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status evaluate_model_describe(const evaluate_settings *s, manifest *m, error *err) {
@@ -215,8 +213,7 @@ status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, 
     yaml_node *results = manifest_results(m);
     double accuracy = evaluation_accuracy(&e->result);
     char *predictions = memory_format("%s/predictions.st.zst", folder);
-    char *path = memory_format("%s/manifest.yaml", folder);
-    status rc = STATUS_OK;
+    status rc;
     TRY(manifest_remove_old(m, folder, err));
     TRY(write_predictions(e, predictions, m, err));
     yaml_put(results, "accuracy", yaml_new_number(accuracy));
@@ -225,9 +222,8 @@ status evaluate_model_write(evaluate_model *e, const char *folder, manifest *m, 
     yaml_put(results, "compute_seconds", yaml_new_number(e->compute_seconds));
     put_classes(e, results);
     put_execution(e, m);
-    TRY(manifest_write(m, path, err));
+    TRY(manifest_write_in(m, folder, err));
 out:
     free(predictions);
-    free(path);
     return rc;
 }

@@ -58,28 +58,26 @@ static status need(const char *value, const char *option, error *err) {
 
 static status print_json(const evaluation *v, tta_kind tta, error *err) {
     yaml_node *answer = yaml_new(YAML_MAPPING);
-    status rc = STATUS_OK;
     yaml_put(answer, "accuracy", json_new_number(evaluation_accuracy(v)));
     yaml_put(answer, "loss", json_new_number(v->loss));
     yaml_put(answer, "samples", yaml_new_integer((int64_t)v->samples));
     if (tta != TTA_NONE) yaml_put(answer, "views", json_new_string(tta_word(tta)));
-    rc = json_print(answer, err);
-    yaml_free(answer);
-    return rc;
+    return json_answer(answer, err);
+}
+
+static status print(const text *lines, error *err) {
+    return output_write_file("-", text_string(lines), lines->length, err);
 }
 
 static status print_result(const evaluation *v, tta_kind tta, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open("-", &out, err));
-    TRY(output_format(out, err, "accuracy %.4f loss %.4f (%llu image%s", evaluation_accuracy(v),
-                      v->loss, (unsigned long long)v->samples, v->samples == 1 ? "" : "s"));
+    text line = {0};
+    text_format(&line, "accuracy %.4f loss %.4f (%llu image%s", evaluation_accuracy(v), v->loss,
+                (unsigned long long)v->samples, v->samples == 1 ? "" : "s");
     if (tta != TTA_NONE)
-        TRY(output_format(out, err, ", %d views of each: %s", tta_count(tta), tta_word(tta)));
-    TRY(output_format(out, err, ")\n"));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
+        text_format(&line, ", %d views of each: %s", tta_count(tta), tta_word(tta));
+    text_append(&line, ")\n");
+    const status rc = print(&line, err);
+    text_release(&line);
     return rc;
 }
 
@@ -129,61 +127,50 @@ static yaml_node *picture_tree(const image_answers *a, const char *path, const i
 static status print_pictures_json(const image_answers *a, const cli_list *images, int top,
                                   error *err) {
     yaml_node *root = yaml_new(YAML_MAPPING), *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     for (size_t i = 0; i < images->count; i++) {
         const image_class *ranked = a->ranked + i * (size_t)a->classes;
         yaml_append(list, picture_tree(a, images->items[i], ranked, top));
     }
     yaml_put(root, "images", list);
-    rc = json_print(root, err);
-    yaml_free(root);
-    return rc;
+    return json_answer(root, err);
 }
 
-// Writes a line of the table; `probability` is a number, or the column's title. If `out` is NULL,
-// it only widens the columns.
-static status table_line(size_t width[2], const char *image, const char *class,
-                         const char *probability, output *out, error *err) {
+// Writes a line of the table; `probability` is a number, or the column's title. It widens the
+// columns where they are too narrow.
+static void table_line(size_t width[2], const char *image, const char *class,
+                       const char *probability, text *out) {
     const char *cells[2] = {image, class};
-    status rc = STATUS_OK;
-    for (size_t c = 0; c < 2 && rc == STATUS_OK; c++) {
+    for (size_t c = 0; c < 2; c++) {
         char *shown = memory_string(cells[c]);
         (void)printable(shown, true);
         const size_t columns = text_columns(shown);
         if (columns > width[c]) width[c] = columns;
-        if (out) rc = output_format(out, err, "%s%*s", shown, (int)(width[c] - columns + 2), "");
+        text_format(out, "%s%*s", shown, (int)(width[c] - columns + 2), "");
         free(shown);
     }
-    if (rc != STATUS_OK || !out) return rc;
-    return output_format(out, err, "%11s\n", probability);
+    text_format(out, "%11s\n", probability);
 }
 
-static status table_lines(size_t width[2], const image_answers *a, const cli_list *images, int top,
-                          output *out, error *err) {
-    status rc;
-    TRY(table_line(width, "image", "class", "probability", out, err));
+static void table_lines(size_t width[2], const image_answers *a, const cli_list *images, int top,
+                        text *out) {
+    table_line(width, "image", "class", "probability", out);
     for (size_t i = 0; i < images->count; i++)
         for (int k = 0; k < top; k++) {
             const image_class *c = &a->ranked[i * (size_t)a->classes + (size_t)k];
             char number[32];
             snprintf(number, sizeof number, "%.4f", c->probability);
-            TRY(table_line(width, images->items[i], a->names->items[c->label]->text, number, out,
-                           err));
+            table_line(width, images->items[i], a->names->items[c->label]->text, number, out);
         }
-out:
-    return rc;
 }
 
 static status print_pictures(const image_answers *a, const cli_list *images, int top, error *err) {
     size_t width[2] = {0};
-    output *out = NULL;
-    status rc;
-    TRY(table_lines(width, a, images, top, NULL, err));
-    TRY(output_open("-", &out, err));
-    TRY(table_lines(width, a, images, top, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
+    text narrow = {0}, table = {0};
+    table_lines(width, a, images, top, &narrow);
+    table_lines(width, a, images, top, &table);
+    const status rc = print(&table, err);
+    text_release(&narrow);
+    text_release(&table);
     return rc;
 }
 
@@ -222,8 +209,7 @@ static status parse_tta(const char *word, tta_kind *tta, error *err) {
 // Pictures write nothing, so they are not a stage.
 static status check_arguments(const arguments *a, error *err) {
     const evaluate_settings *s = &a->settings;
-    status rc;
-    TRY(need(s->model.path, "model", err));
+    NEED(need(s->model.path, "model", err));
     if (a->images.count && (s->data || a->out || a->only_key))
         return error_set(err, STATUS_USAGE,
                          "cannot start: '--%s': --image only prints, and takes no dataset and no "
@@ -238,10 +224,9 @@ static status check_arguments(const arguments *a, error *err) {
     if (a->classes)
         return error_set(err, STATUS_USAGE,
                          "cannot start: '--classes': it is for --image; a dataset has class names");
-    TRY(need(s->data, "data", err));
-    if (!a->only_key) TRY(need(a->out, "out", err));
-out:
-    return rc;
+    NEED(need(s->data, "data", err));
+    if (!a->only_key) NEED(need(a->out, "out", err));
+    return STATUS_OK;
 }
 
 static status run(void *arguments_of_main, const cli_call *call, error *err) {

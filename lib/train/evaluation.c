@@ -18,9 +18,8 @@ status evaluation_infer(infer_function infer, void *context, const dataset *d, f
     for (uint32_t first = 0; first < d->samples; first += CHUNK) {
         if (signals_pending()) return STATUS_OK;
         uint32_t left = d->samples - first, count = left < CHUNK ? left : CHUNK;
-        status rc = infer(context, d->pixels + first, count,
-                          logits + (size_t)first * (size_t)d->classes, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(infer(context, d->pixels + first, count, logits + (size_t)first * (size_t)d->classes,
+                   err));
         progress_show(shown, first + count, d->samples);
     }
     *done = true;
@@ -54,8 +53,7 @@ static status check_logits(const dataset *d, const float *logits, error *err) {
 status evaluation_init(evaluation *e, const dataset *d, const float *logits, error *err) {
     size_t classes = (size_t)d->classes;
     *e = (evaluation){.classes = d->classes, .samples = d->samples};
-    status rc = check_logits(d, logits, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(check_logits(d, logits, err));
     e->confusion = memory_new(classes * classes, sizeof *e->confusion);
     for (uint32_t i = 0; i < d->samples; i++) {
         const float *mine = logits + i * classes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "train/kept_states.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "train/train_manifest.h"
 
 static const char FOLDER[] = "states", DIGITS[] = "0123456789", SUFFIX[] = ".st.zst";
@@ -31,27 +31,25 @@ status kept_states_path(const char *out, uint64_t step, char **path, error *err)
     return rc;
 }
 
-static int is_state(const struct dirent *entry) {
-    const size_t digits = strspn(entry->d_name, DIGITS);
-    return digits >= NAME_DIGITS && strcmp(entry->d_name + digits, SUFFIX) == 0;
+static bool is_state(const char *name) {
+    const size_t digits = strspn(name, DIGITS);
+    return digits >= NAME_DIGITS && strcmp(name + digits, SUFFIX) == 0;
 }
 
 // Calls `work` for each state in the folder, by its number of steps.
 static status for_each(const char *out, status (*work)(const char *path, manifest *m, error *err),
                        manifest *m, error *err) {
-    struct dirent **list = NULL;
+    strvec names = {0};
     char *folder = memory_format("%s/%s", out, FOLDER);
-    const int count = scandir(folder, &list, is_state, alphasort);
     status rc = STATUS_OK;
-    if (count < 0 && errno != ENOENT)
+    if (!paths_list(folder, is_state, false, &names) && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot read folder: '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        char *path = rc == STATUS_OK ? memory_format("%s/%s", folder, list[i]->d_name) : NULL;
-        if (rc == STATUS_OK) rc = path ? work(path, m, err) : STATUS_FAILED;
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *path = memory_format("%s/%s", folder, names.items[i]);
+        rc = work(path, m, err);
         free(path);
-        free(list[i]);
     }
-    free(list);
+    strvec_release(&names);
     free(folder);
     return rc;
 }

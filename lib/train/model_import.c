@@ -417,8 +417,7 @@ static status read_numbers(const yaml_node *tree, const char *key, int *count,
     *count = (int)list->count;
     for (int c = 0; c < *count; c++) {
         double value;
-        status rc = yaml_number(list->items[c], key, &value, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(yaml_number(list->items[c], key, &value, err));
         values[c] = (float)value;
     }
     return STATUS_OK;
@@ -428,15 +427,13 @@ static status read_normalization(const yaml_node *tree, void *target, error *err
     normalization *n = target;
     char why[NORMALIZATION_WHY_BYTES];
     int deviations;
-    status rc;
-    TRY(read_numbers(tree, "mean", &n->channels, n->mean, err));
-    TRY(read_numbers(tree, "std", &deviations, n->std, err));
+    NEED(read_numbers(tree, "mean", &n->channels, n->mean, err));
+    NEED(read_numbers(tree, "std", &deviations, n->std, err));
     if (deviations != n->channels)
         return error_set(err, STATUS_INPUT, "%d means, %d standard deviations", n->channels,
                          deviations);
     if (!normalization_check(n, why)) return error_set(err, STATUS_INPUT, "%s", why);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status model_import_architecture(const tensor_file *f, const char *path, model *m, error *err) {

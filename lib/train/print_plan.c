@@ -5,17 +5,6 @@
 #include "compute/plan/plan_text.h"
 #include "train/strategy.h"
 
-static status print(const text *lines, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open("-", &out, err));
-    TRY(output_write(out, text_string(lines), lines->length, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
-    return rc;
-}
-
 status print_plan_of(const experiment *e, const devices *d, error *err) {
     const executor_options x = {.experiment = e, .devices = d};
     const engine_options o = strategy_engine_options(&x, 0);
@@ -30,7 +19,7 @@ status print_plan_of(const experiment *e, const devices *d, error *err) {
     parameter_groups_rule(&e->parameter_groups, 0, 0, 0, 1, rule);
     step_plan_training(&plan, p, &units, &o, parameter_groups_frozen(&e->parameter_groups, rule));
     plan_text(&plan, &lines);
-    rc = print(&lines, err);
+    rc = output_write_file("-", text_string(&lines), lines.length, err);
     text_release(&lines);
     step_plan_release(&plan);
     units_release(&units);

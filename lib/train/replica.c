@@ -64,18 +64,16 @@ static status join_engines(executor *x, const logger *log, error *err) {
     const engine_comm ranks = device_group(x->comm);
     error why = {0};
     bool all_join;
-    status rc = STATUS_OK;
-    if (c->size == 1 || x->clips) return rc;
-    TRY(ask_all(x, &all_join, err));
-    if (!x->backend->comm_join) return rc;
+    if (c->size == 1 || x->clips) return STATUS_OK;
+    NEED(ask_all(x, &all_join, err));
+    if (!x->backend->comm_join) return STATUS_OK;
     if (all_join)
-        TRY(x->backend->comm_join(x->engine, &ranks, &x->way, &why, err));
+        NEED(x->backend->comm_join(x->engine, &ranks, &x->way, &why, err));
     else
         error_set(&why, STATUS_FAILED, "some ranks compute on the cpu");
     log_debug(log, "ranks reduce through %s%s%s", transport_of(x),
               x->way.transport ? "" : ", not on devices: ", x->way.transport ? "" : why.message);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Opening and closing ----
@@ -218,27 +216,23 @@ static status reduce_on_devices(executor *x, const bool request[REQUESTS], error
     float requests[REQUESTS];
     comm_traffic traffic = {0};
     const bool behind = x->way.buckets == 0;
-    status rc = STATUS_OK;
     for (int i = 0; i < REQUESTS; i++) requests[i] = request[i] && reads_requests(x) ? 1.0f : 0.0f;
-    if (behind) TRY(wait_for_all(x, err));
+    if (behind) NEED(wait_for_all(x, err));
     const uint64_t begin = clock_now();
     find_first_leaves(x);
-    TRY(x->backend->comm_reduce(x->engine, x->first_leaf, !x->reduce_fast, requests, REQUESTS,
-                                &traffic, err));
+    NEED(x->backend->comm_reduce(x->engine, x->first_leaf, !x->reduce_fast, requests, REQUESTS,
+                                 &traffic, err));
     if (behind) book(x, PHASE_COMM, begin, clock_now());
     x->vectors += (uint64_t)traffic.vectors;
     x->bytes += traffic.bytes_sent;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status collect_requests(executor *x, bool agreed[REQUESTS], error *err) {
     float requests[REQUESTS] = {0};
-    status rc = STATUS_OK;
-    if (reads_requests(x)) TRY(x->backend->comm_result(x->engine, requests, REQUESTS, err));
+    if (reads_requests(x)) NEED(x->backend->comm_result(x->engine, requests, REQUESTS, err));
     read_requests(requests, agreed);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // The gradient buffer of an engine that has all shards becomes the reduced one.
@@ -257,20 +251,18 @@ static void clip(executor *x, const batch *b, update_rule *rule) {
 status replica_step(executor *x, const batch *b, const update_rule *rule,
                     const bool request[REQUESTS], step_result *result, error *err) {
     update_rule own = *rule;
-    status rc;
-    TRY(x->backend->run(x->engine, b, NULL, err));
+    NEED(x->backend->run(x->engine, b, NULL, err));
     if (x->way.transport)
-        TRY(reduce_on_devices(x, request, err));
+        NEED(reduce_on_devices(x, request, err));
     else if (x->comm->size > 1)
-        TRY(reduce_here(x, request, result->agreed, err));
+        NEED(reduce_here(x, request, result->agreed, err));
     else
         memcpy(result->agreed, request, sizeof result->agreed);
     if (x->clips) clip(x, b, &own);
-    TRY(x->backend->update(x->engine, &own, &result->update, err));
-    if (x->way.transport) TRY(collect_requests(x, result->agreed, err));
+    NEED(x->backend->update(x->engine, &own, &result->update, err));
+    if (x->way.transport) NEED(collect_requests(x, result->agreed, err));
     x->steps++;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status replica_collect(executor *x, update_result *results, int count, error *err) {

@@ -36,8 +36,7 @@ status run_series_find_file(const char *path, const char *name, char **found, er
 }
 
 static status locate(run_series *s, const char *path, error *err) {
-    status rc = run_series_find_file(path, "steps.st.zst", &s->steps, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(run_series_find_file(path, "steps.st.zst", &s->steps, err));
     const char *slash = strrchr(s->steps, '/');
     const int length = slash ? (int)(slash + 1 - s->steps) : 0;
     s->manifest = memory_format("%.*smanifest.yaml", length, s->steps);
@@ -81,8 +80,7 @@ static status find_steps_per_epoch(run_series *s, error *err) {
     const uint64_t steps = s->timeline.steps, epochs = s->epochs->count;
     const yaml_node *node = yaml_get(s->root, "results.steps_per_epoch");
     int64_t whole = (int64_t)(steps / epochs);
-    status rc = node ? yaml_integer(node, "steps_per_epoch", 1, INT64_MAX, &whole, err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(node ? yaml_integer(node, "steps_per_epoch", 1, INT64_MAX, &whole, err) : STATUS_OK);
     s->steps_per_epoch = (uint64_t)whole;
     const bool fits = node ? whole && (steps + (uint64_t)whole - 1) / (uint64_t)whole == epochs
                            : steps % epochs == 0;
@@ -93,29 +91,24 @@ static status find_steps_per_epoch(run_series *s, error *err) {
 
 static status read_epochs(run_series *s, error *err) {
     if (!s->manifest) return STATUS_OK;
-    status rc;
-    TRY(manifest_read(s->manifest, &s->root, err));
+    NEED(manifest_read(s->manifest, &s->root, err));
     s->epochs = yaml_get(s->root, "results.epochs");
     const yaml_node *parameters = yaml_find(s->root, "parameters");
     if (!s->epochs || s->epochs->kind != YAML_SEQUENCE || !s->epochs->count || !parameters)
         return yaml_error(s->root, err, "not a training's manifest: no results.epochs");
-    TRY(find_steps_per_epoch(s, err));
-    TRY(experiment_read_updates(&s->updates, parameters, err));
+    NEED(find_steps_per_epoch(s, err));
+    NEED(experiment_read_updates(&s->updates, parameters, err));
     if (s->updates.schedule.kind == SCHEDULE_PLATEAU && s->loss_count != s->epochs->count)
-        rc = yaml_error(s->epochs, err, "%zu epochs, but '%s' has %zu values of '%s'",
-                        s->epochs->count, s->steps, s->loss_count, CHECKPOINT_LOSSES);
-out:
-    return rc;
+        return yaml_error(s->epochs, err, "%zu epochs, but '%s' has %zu values of '%s'",
+                          s->epochs->count, s->steps, s->loss_count, CHECKPOINT_LOSSES);
+    return STATUS_OK;
 }
 
 status run_series_read(run_series *s, const char *path, uint64_t max_bytes, error *err) {
     *s = (run_series){.name = path};
-    status rc;
-    TRY(locate(s, path, err));
-    TRY(read_steps(s, max_bytes, err));
-    TRY(read_epochs(s, err));
-out:
-    return rc;
+    NEED(locate(s, path, err));
+    NEED(read_steps(s, max_bytes, err));
+    return read_epochs(s, err);
 }
 
 void run_series_release(run_series *s) {
@@ -251,102 +244,85 @@ static cell epoch_value(const run_series *s, size_t at, uint64_t epoch) {
 
 // ---- CSV ----
 
-static status write_csv_text(output *out, const char *name, error *err) {
-    text field = {0};
-    text_csv(&field, name);
-    status rc = output_write(out, text_string(&field), field.length, err);
-    text_release(&field);
-    return rc;
-}
-
-static status write_csv_head(output *out, error *err) {
+static void append_csv_head(text *out) {
     char name[32];
-    status rc = output_format(out, err, "run");
-    for (size_t c = 0; c < COLUMNS && rc == STATUS_OK; c++) {
+    text_append(out, "run");
+    for (size_t c = 0; c < COLUMNS; c++) {
         column_name(c, name);
-        rc = output_format(out, err, ",%s", name);
+        text_format(out, ",%s", name);
     }
-    for (size_t c = 0; c < EPOCH_COLUMNS && rc == STATUS_OK; c++)
-        rc = output_format(out, err, ",epoch_%s", epoch_columns[c]);
-    return rc == STATUS_OK ? output_format(out, err, "\n") : rc;
+    for (size_t c = 0; c < EPOCH_COLUMNS; c++) text_format(out, ",epoch_%s", epoch_columns[c]);
+    text_append(out, "\n");
 }
 
-static status write_csv_step(const run_series *s, uint64_t step, output *out, error *err) {
+static void append_csv_step(const run_series *s, uint64_t step, text *out) {
     const bool last = run_series_ends_epoch(s, step);
-    status rc = write_csv_text(out, s->name, err);
-    for (size_t c = 0; c < COLUMNS && rc == STATUS_OK; c++)
-        rc = output_format(out, err, ",%s", column_value(s, c, step).text);
-    for (size_t c = 0; c < EPOCH_COLUMNS && rc == STATUS_OK; c++)
-        rc = output_format(out, err, ",%s",
-                           last ? epoch_value(s, c, step / s->steps_per_epoch).text : "");
-    return rc == STATUS_OK ? output_format(out, err, "\n") : rc;
+    text_csv(out, s->name);
+    for (size_t c = 0; c < COLUMNS; c++) text_format(out, ",%s", column_value(s, c, step).text);
+    for (size_t c = 0; c < EPOCH_COLUMNS; c++)
+        text_format(out, ",%s", last ? epoch_value(s, c, step / s->steps_per_epoch).text : "");
+    text_append(out, "\n");
 }
 
-status run_series_write_csv(const run_series *runs, size_t count, output *out, error *err) {
-    status rc = write_csv_head(out, err);
+void run_series_csv(const run_series *runs, size_t count, text *out) {
+    append_csv_head(out);
     for (size_t r = 0; r < count; r++)
-        for (uint64_t i = 0; i < runs[r].timeline.steps && rc == STATUS_OK; i++)
-            rc = write_csv_step(&runs[r], i, out, err);
-    return rc;
+        for (uint64_t i = 0; i < runs[r].timeline.steps; i++) append_csv_step(&runs[r], i, out);
 }
 
 // ---- JSON ----
 
-static status write_json_text(output *out, const char *name, error *err) {
+static status append_json_text(text *out, const char *name, error *err) {
     char *quoted = NULL;
     yaml_node *node = json_new_string(name);
     status rc = json_from_yaml(node, &quoted, err);
-    if (rc == STATUS_OK) rc = output_write(out, quoted, strlen(quoted), err);
+    if (rc == STATUS_OK) text_append(out, quoted);
     free(quoted);
     yaml_free(node);
     return rc;
 }
 
-static status write_json_cell(output *out, bool first, cell c, error *err) {
+static void append_json_cell(text *out, bool first, cell c) {
     const char *quote = c.word ? "\"" : "";
-    return output_format(out, err, "%s%s%s%s", first ? "" : ",", quote, *c.text ? c.text : "null",
-                         quote);
+    text_format(out, "%s%s%s%s", first ? "" : ",", quote, *c.text ? c.text : "null", quote);
 }
 
-static status write_json_steps(const run_series *s, output *out, error *err) {
+static void append_json_steps(const run_series *s, text *out) {
     char name[32];
-    status rc = output_format(out, err, "\"steps\":{");
-    for (size_t c = 0; c < COLUMNS && rc == STATUS_OK; c++) {
+    text_append(out, "\"steps\":{");
+    for (size_t c = 0; c < COLUMNS; c++) {
         column_name(c, name);
-        rc = output_format(out, err, "%s\"%s\":[", c ? "," : "", name);
-        for (uint64_t i = 0; i < s->timeline.steps && rc == STATUS_OK; i++)
-            rc = write_json_cell(out, !i, column_value(s, c, i), err);
-        if (rc == STATUS_OK) rc = output_format(out, err, "]");
+        text_format(out, "%s\"%s\":[", c ? "," : "", name);
+        for (uint64_t i = 0; i < s->timeline.steps; i++)
+            append_json_cell(out, !i, column_value(s, c, i));
+        text_append(out, "]");
     }
-    return rc == STATUS_OK ? output_format(out, err, "}") : rc;
+    text_append(out, "}");
 }
 
-static status write_json_epochs(const run_series *s, output *out, error *err) {
+static void append_json_epochs(const run_series *s, text *out) {
     const size_t epochs = s->epochs ? s->epochs->count : 0;
-    status rc = output_format(out, err, "\"epochs\":{\"epoch\":[");
-    for (size_t i = 0; i < epochs && rc == STATUS_OK; i++)
-        rc = write_json_cell(out, !i, whole(i + 1), err);
-    for (size_t c = 0; c < EPOCH_COLUMNS && rc == STATUS_OK; c++) {
-        rc = output_format(out, err, "],\"%s\":[", epoch_columns[c]);
-        for (size_t i = 0; i < epochs && rc == STATUS_OK; i++)
-            rc = write_json_cell(out, !i, epoch_value(s, c, i), err);
+    text_append(out, "\"epochs\":{\"epoch\":[");
+    for (size_t i = 0; i < epochs; i++) append_json_cell(out, !i, whole(i + 1));
+    for (size_t c = 0; c < EPOCH_COLUMNS; c++) {
+        text_format(out, "],\"%s\":[", epoch_columns[c]);
+        for (size_t i = 0; i < epochs; i++) append_json_cell(out, !i, epoch_value(s, c, i));
     }
-    return rc == STATUS_OK ? output_format(out, err, "]}") : rc;
+    text_append(out, "]}");
 }
 
-status run_series_write_json(const run_series *runs, size_t count, output *out, error *err) {
-    status rc;
-    TRY(output_format(out, err, "{\"runs\":["));
-    for (size_t r = 0; r < count; r++) {
-        TRY(output_format(out, err, "%s{\"run\":", r ? "," : ""));
-        TRY(write_json_text(out, runs[r].name, err));
-        TRY(output_format(out, err, ","));
-        TRY(write_json_steps(&runs[r], out, err));
-        TRY(output_format(out, err, ","));
-        TRY(write_json_epochs(&runs[r], out, err));
-        TRY(output_format(out, err, "}"));
+status run_series_json(const run_series *runs, size_t count, text *out, error *err) {
+    status rc = STATUS_OK;
+    text_append(out, "{\"runs\":[");
+    for (size_t r = 0; rc == STATUS_OK && r < count; r++) {
+        text_format(out, "%s{\"run\":", r ? "," : "");
+        rc = append_json_text(out, runs[r].name, err);
+        text_append(out, ",");
+        append_json_steps(&runs[r], out);
+        text_append(out, ",");
+        append_json_epochs(&runs[r], out);
+        text_append(out, "}");
     }
-    TRY(output_format(out, err, "]}\n"));
-out:
+    text_append(out, "]}\n");
     return rc;
 }

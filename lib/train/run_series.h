@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/output.h"
 #include "base/yaml_tree.h"
 #include "experiment/experiment.h"
 #include "train/timeline.h"
+
+struct text;
 
 typedef struct run_series {
     const char *name;       // the caller's name for the run; not copied
@@ -47,15 +48,14 @@ bool run_series_ends_epoch(const run_series *s, uint64_t step);
 // manifest.
 double run_series_begin(const run_series *s);
 
-// Writes a header, then one line per step: run, step (from 1), epoch (from 1), loss, lr,
+// Appends a header, then one line per step: run, step (from 1), epoch (from 1), loss, lr,
 // wall_seconds, the phases as load_seconds …, digest; and epoch_loss, epoch_accuracy and
 // epoch_seconds in the last step of each epoch. Unknown values are empty cells.
-status run_series_write_csv(const run_series *runs, size_t count, output *out,
-                            error *err) MUST_CHECK;
+void run_series_csv(const run_series *runs, size_t count, struct text *out);
 
-// Writes {"runs": [{"run", "steps": {column: [value of each step]}, "epochs": {column: [of each
+// Appends {"runs": [{"run", "steps": {column: [value of each step]}, "epochs": {column: [of each
 // epoch]}}]}, with the columns of the CSV file, without "epoch_". Unknown values are null.
-status run_series_write_json(const run_series *runs, size_t count, output *out,
-                             error *err) MUST_CHECK;
+status run_series_json(const run_series *runs, size_t count, struct text *out,
+                       error *err) MUST_CHECK;
 
 #endif

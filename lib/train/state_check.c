@@ -134,8 +134,7 @@ static status report(comm *ranks, const checkpoint *c, const holding *all, uint6
     char others[64];
     while (agree(&all[parted], &all[usual])) parted++;
     while (strcmp(all[parted].parts[part], all[usual].parts[part]) == 0) part++;
-    status rc = find_step(ranks, c, since, usual, parted, &step, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(find_step(ranks, c, since, usual, parted, &step, err));
     if (most > 1)
         snprintf(others, sizeof others, "%d of %d ranks", most, ranks->size);
     else

@@ -7,8 +7,7 @@
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
     *w = (world){.size = strategy_world_size(e, wanted, listed)};
     if (!wanted) {
-        status rc = launch_detect(&w->environment, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(launch_detect(&w->environment, err));
         if (w->environment.joined) w->size = w->environment.size;
     }
     if (e->virtual_shards % w->size == 0) return STATUS_OK;

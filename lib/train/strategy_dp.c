@@ -30,8 +30,7 @@
 
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
     *w = (world){.size = strategy_world_size(e, wanted, listed)};
-    status rc = strategy_check_devices(wanted, listed, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(strategy_check_devices(wanted, listed, err));
     if (e->virtual_shards % w->size == 0) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "cannot divide the shards: '%d' replicas do not divide the %d virtual shards "

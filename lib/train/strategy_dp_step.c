@@ -161,29 +161,27 @@ static void count_traffic(executor *x) {
 
 status dp_step(executor *x, const batch *b, const update_rule *rule, const bool request[REQUESTS],
                step_result *result, error *err) {
-    status rc;
     x->batch = b;
     uint64_t begin = x->began = clock_now();
-    TRY(x->backend->read(x->engines[0], x->parameters, x->buffers, NULL, err));
+    NEED(x->backend->read(x->engines[0], x->parameters, x->buffers, NULL, err));
     dp_alone(x, BROADCAST, PHASE_COPY, begin);
-    TRY(dp_all(x, BROADCAST, broadcast_body, err));
-    TRY(dp_all(x, SCATTER, scatter_body, err));
-    TRY(dp_all(x, FORWARD, forward_body, err));
-    TRY(dp_all(x, GATHER, gather_body, err));
+    NEED(dp_all(x, BROADCAST, broadcast_body, err));
+    NEED(dp_all(x, SCATTER, scatter_body, err));
+    NEED(dp_all(x, FORWARD, forward_body, err));
+    NEED(dp_all(x, GATHER, gather_body, err));
     loss_at_master(x);
-    TRY(scatter_gradients(x, err));
-    TRY(dp_all(x, BACKWARD, backward_body, err));
-    TRY(reduce_to_master(x, err));
+    NEED(scatter_gradients(x, err));
+    NEED(dp_all(x, BACKWARD, backward_body, err));
+    NEED(reduce_to_master(x, err));
     count_traffic(x);
     begin = clock_now();
     update_rule own = *rule;
     if (x->clips) clipping_apply(&x->clipping, x->backend->reduced(x->engines[0]), b, &own);
-    TRY(x->backend->update(x->engines[0], &own, &result->update, err));
+    NEED(x->backend->update(x->engines[0], &own, &result->update, err));
     dp_alone(x, UPDATE, PHASE_UPDATE, begin);
     const uint64_t end = trace_clock(x->parts[0].track);
     for (int r = 0; r < x->replicas; r++)
         trace_rest(x->parts[r].track, phase_name(PHASE_WAIT), x->began, end);
     memcpy(result->agreed, request, sizeof result->agreed); // one process: no other requests
-out:
-    return rc;
+    return STATUS_OK;
 }

@@ -73,8 +73,7 @@ struct executor {
 static status find_world(const experiment *e, int wanted, int listed, world *w, error *err) {
     int first[MAX_STAGES + 1];
     *w = (world){.size = strategy_world_size(e, wanted, listed)};
-    status rc = strategy_check_devices(wanted, listed, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(strategy_check_devices(wanted, listed, err));
     if (w->size > MAX_STAGES)
         return error_set(err, STATUS_USAGE, "cannot cut the model: '%d' stages are more than %d",
                          w->size, (int)MAX_STAGES);
@@ -316,12 +315,11 @@ static status connect_stages(executor *x, size_t groups, error *err) {
 static status open_stages(executor *x, const executor_options *o, error *err) {
     const experiment *e = o->experiment;
     int first[MAX_STAGES + 1];
-    status rc;
     engine_options options = strategy_engine_options(o, 0);
-    TRY(stages_cut(e, x->count, first, err));
+    NEED(stages_cut(e, x->count, first, err));
     const size_t shard_groups = ((size_t)options.shard_samples + GROUP - 1) / GROUP;
-    for (int i = 0; i < x->count; i++) TRY(open_stage(x, i, first, o, options, err));
-    TRY(connect_stages(x, shard_groups * (size_t)x->shards, err));
+    for (int i = 0; i < x->count; i++) NEED(open_stage(x, i, first, o, options, err));
+    NEED(connect_stages(x, shard_groups * (size_t)x->shards, err));
     for (int i = 0; i < x->count; i++)
         log_debug(o->log, "stage %d: layers %s to %s, %.1f MiB", i,
                   x->program->layers[first[i]].name, x->program->layers[first[i + 1] - 1].name,
@@ -331,9 +329,7 @@ static status open_stages(executor *x, const executor_options *o, error *err) {
     options.trace = o->trace;
     options.track = x->stages[0].track; // the thread that evaluates
     options.track_name = "evaluation thread";
-    TRY(x->backend->open(x->program, &options, e->optimizer.kind, &x->whole, err));
-out:
-    return rc;
+    return x->backend->open(x->program, &options, e->optimizer.kind, &x->whole, err);
 }
 
 static status open_executor(const executor_options *o, executor **out, error *err) {
@@ -410,8 +406,7 @@ static void take_layers(const executor *x, const stage *s, float *parameters, fl
 static status read_arenas(executor *x, float *parameters, float *buffers, float *state,
                           error *err) {
     for (int i = 0; i < x->count; i++) {
-        status rc = x->backend->read(x->stages[i].engine, x->parameters, x->buffers, x->state, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(x->backend->read(x->stages[i].engine, x->parameters, x->buffers, x->state, err));
         take_layers(x, &x->stages[i], parameters, buffers, state, x->arrays);
     }
     return STATUS_OK;
@@ -420,8 +415,7 @@ static status read_arenas(executor *x, float *parameters, float *buffers, float 
 static status infer(executor *x, const uint8_t *const *pixels, size_t samples, float *logits,
                     error *err) {
     for (int i = 0; i < x->count; i++) {
-        status rc = x->backend->read(x->stages[i].engine, x->parameters, x->buffers, NULL, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(x->backend->read(x->stages[i].engine, x->parameters, x->buffers, NULL, err));
         take_layers(x, &x->stages[i], x->whole_parameters, x->whole_buffers, NULL, 0);
     }
     x->backend->write(x->whole, x->whole_parameters, x->whole_buffers, NULL);

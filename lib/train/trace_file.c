@@ -56,17 +56,15 @@ status trace_file_open(trace_file *f, const char *path, const char *track, size_
     char name[TRACE_NAME_BYTES];
     bool wanted = path != NULL;
     trace_track *first;
-    status rc;
     *f = (trace_file){.path = path, .comm = c};
-    TRY(agree(c, &wanted, err));
+    NEED(agree(c, &wanted, err));
     if (!wanted) return STATUS_OK;
-    TRY(compare_clocks(f, err));
-    if (c->rank == 0) TRY(output_open(path, &f->out, err));
+    NEED(compare_clocks(f, err));
+    if (c->rank == 0) NEED(output_open(path, &f->out, err));
     snprintf(name, sizeof name, "rank %d", c->rank);
     trace_new(c->rank, name, room, &f->trace);
     trace_track_new(f->trace, &first, "%s", track);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 void trace_file_release(trace_file *f) {
@@ -120,28 +118,23 @@ out:
 static status write_file(const trace_file *f, const char *tool, uint64_t origin, uint64_t left_out,
                          error *err) {
     char text[TRACE_TEXT_BYTES];
-    status rc;
     if (!f->out) return write_events(f, origin, err);
-    TRY(output_write(f->out, text, trace_head(tool, text, sizeof text), err));
-    TRY(write_events(f, origin, err));
-    TRY(output_write(f->out, text, trace_tail(tool, left_out, text, sizeof text), err));
-    TRY(output_commit(f->out, err));
-out:
-    return rc;
+    NEED(output_write(f->out, text, trace_head(tool, text, sizeof text), err));
+    NEED(write_events(f, origin, err));
+    NEED(output_write(f->out, text, trace_tail(tool, left_out, text, sizeof text), err));
+    return output_commit(f->out, err);
 }
 
 status trace_file_write(trace_file *f, const char *tool, const logger *log, error *err) {
     uint64_t origin, left_out;
-    status rc;
     if (!f->trace) return STATUS_OK;
     trace_end(f->trace);
-    TRY(summarize(f, &origin, &left_out, err));
-    TRY(write_file(f, tool, origin, left_out, err));
+    NEED(summarize(f, &origin, &left_out, err));
+    NEED(write_file(f, tool, origin, left_out, err));
     if (f->out && left_out)
         log_warn(log,
                  "'%s': %" PRIu64 " spans were left out; a thread has room for %d: stop earlier "
                  "(--stop-after-steps) to keep all",
                  f->path, left_out, (int)TRACE_FILE_ROOM);
-out:
-    return rc;
+    return STATUS_OK;
 }

@@ -102,21 +102,19 @@ status train_data_read(train_data *d, const train_settings *s, const experiment 
                        error *err) {
     status (*const read)(const char *, dataset *, error *) =
         s->dry_run ? dataset_read_header : dataset_read;
-    status rc;
-    TRY(read(s->train, &d->train, err));
-    TRY(check_fit(s, e, &d->train, s->train, err));
+    NEED(read(s->train, &d->train, err));
+    NEED(check_fit(s, e, &d->train, s->train, err));
     train_manifest_dataset(m, &d->train);
-    TRY(set_normalization(d, s, e, err));
+    NEED(set_normalization(d, s, e, err));
     set_augmentation(d, e);
-    TRY(leave_out(d, e, err));
-    TRY(check_size(d, s->train, e, err));
+    NEED(leave_out(d, e, err));
+    NEED(check_size(d, s->train, e, err));
     if (s->test) {
-        TRY(read(s->test, &d->test, err));
-        TRY(check_fit(s, e, &d->test, s->test, err));
+        NEED(read(s->test, &d->test, err));
+        NEED(check_fit(s, e, &d->test, s->test, err));
         train_manifest_dataset(m, &d->test);
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 void train_data_release(train_data *d) {

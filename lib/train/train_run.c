@@ -68,35 +68,31 @@ static void put_parameters(const train_settings *s, const experiment *e, manifes
 
 status train_run_init(train_run *r, const train_settings *s, const experiment *e, manifest *m,
                       error *err) {
-    status rc;
     *r = (train_run){.settings = s, .experiment = e, .manifest = m};
     put_parameters(s, e, m);
-    TRY(train_data_read(&r->data, s, e, m, err));
+    NEED(train_data_read(&r->data, s, e, m, err));
     const uint32_t samples = train_data_samples(&r->data);
-    TRY(checkpoint_init(&r->checkpoint, &e->model, e->optimizer.kind, trainer_epochs(e, samples),
-                        trainer_steps(e, samples), err));
-    if (e->keep == KEEP_BEST) TRY(checkpoint_begin_best(&r->checkpoint, err));
+    NEED(checkpoint_init(&r->checkpoint, &e->model, e->optimizer.kind, trainer_epochs(e, samples),
+                         trainer_steps(e, samples), err));
+    if (e->keep == KEEP_BEST) NEED(checkpoint_begin_best(&r->checkpoint, err));
     if (e->schedule.kind == SCHEDULE_PLATEAU) checkpoint_begin_losses(&r->checkpoint);
-    TRY(train_start_model(r, err));
+    NEED(train_start_model(r, err));
     if (e->average.kind != AVERAGING_NONE)
-        TRY(checkpoint_begin_average(&r->checkpoint, e->average.kind == AVERAGING_EMA, err));
-    TRY(check_partition(r, err));
-    TRY(check_output_files(s, err));
-    TRY(share_flag(r, err));
-    if (!s->turns) TRY(train_start_find(r, err));
-out:
-    return rc;
+        NEED(checkpoint_begin_average(&r->checkpoint, e->average.kind == AVERAGING_EMA, err));
+    NEED(check_partition(r, err));
+    NEED(check_output_files(s, err));
+    NEED(share_flag(r, err));
+    if (!s->turns) NEED(train_start_find(r, err));
+    return STATUS_OK;
 }
 
 // Describes the inputs in the order in which train_run_init reads them.
 status train_run_describe(const train_settings *s, const experiment *e, manifest *m, error *err) {
-    status rc;
     put_parameters(s, e, m);
-    TRY(recorded_add_input(m, s->train, err));
-    if (s->test) TRY(recorded_add_input(m, s->test, err));
-    if (s->init) TRY(recorded_add_file(m, s->init, err));
-out:
-    return rc;
+    NEED(recorded_add_input(m, s->train, err));
+    if (s->test) NEED(recorded_add_input(m, s->test, err));
+    if (s->init) NEED(recorded_add_file(m, s->init, err));
+    return STATUS_OK;
 }
 
 void train_run_release(train_run *r) {
@@ -340,13 +336,10 @@ static status describe_turns(void *argument, error *err) {
     yaml_node *root = of->run->manifest->root;
     char key[SHA256_TEXT_BYTES];
     size_t bytes;
-    status rc;
     train_manifest_execution(of->run->manifest, &of->run->checkpoint);
-    TRY(manifest_key(of->run->manifest, key, err));
+    NEED(manifest_key(of->run->manifest, key, err));
     yaml_put(root, "key", yaml_new_string(key));
-    TRY(yaml_write_text(root, &of->turns->description, &bytes, err));
-out:
-    return rc;
+    return yaml_write_text(root, &of->turns->description, &bytes, err);
 }
 
 // What rank 0 does when all are ready: an earlier run's outputs go, and the event file begins.

@@ -248,26 +248,22 @@ static status remove_file(const char *folder, const char *name, error *err) {
 status train_start_clear(train_run *r, error *err) {
     static const char *const names[] = {"model.st.zst", "steps.st.zst", TRAIN_STATE};
     const char *out = r->settings->out;
-    status rc = STATUS_OK;
     if (*r->cleared) return STATUS_OK; // a restart: already cleared
-    TRY(manifest_remove_old(r->manifest, out, err));
+    NEED(manifest_remove_old(r->manifest, out, err));
     for (size_t i = 0; !r->resumed && i < sizeof names / sizeof *names; i++)
-        TRY(remove_file(out, names[i], err));
-    if (!r->resumed) TRY(kept_states_clear(out, err));
+        NEED(remove_file(out, names[i], err));
+    if (!r->resumed) NEED(kept_states_clear(out, err));
     *r->cleared = true;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Until the folder is cleared, a state in it may be that of an earlier run, not to be resumed.
 status train_start_again(train_run *r, int64_t restarts, error *err) {
-    status rc = STATUS_OK;
-    if (*r->cleared) TRY(read_saved(r, err));
+    if (*r->cleared) NEED(read_saved(r, err));
     const int64_t untold = restarts - checkpoint_restarts(&r->checkpoint);
     yaml_remove(r->segment, CHECKPOINT_RESTARTS);
     yaml_put(r->segment, CHECKPOINT_RESTARTS, yaml_new_integer(untold));
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Describing ----

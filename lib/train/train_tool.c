@@ -149,8 +149,7 @@ static status need(const char *value, const char *option, error *err) {
 
 // Checks --device and --math against each other and the strategy; looks for no device yet.
 static status read_devices(const train_tool *t, devices *d, error *err) {
-    status rc = devices_parse(d, t->device, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(devices_parse(d, t->device, err));
     if (devices_mixed(d) && !t->strategy->mixes)
         return error_set(err, STATUS_USAGE,
                          "cannot compute: '--device %s': only the ranks of train-ddp can mix the "
@@ -232,7 +231,6 @@ static const char *typed_command(void) {
 
 static status read_settings(const train_tool *t, const experiment *e, const logger *log,
                             train_settings *s, error *err) {
-    status rc;
     *s = (train_settings){
         .tool = t->name,
         .strategy = t->strategy,
@@ -255,15 +253,15 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         .max_restarts = (int)t->max_restarts,
         .log = log,
     };
-    TRY(need(t->train, "train", err));
+    NEED(need(t->train, "train", err));
     if (t->init_except.count && !t->init)
         return error_set(err, STATUS_USAGE, "cannot start: '--init-except' needs --init MODEL");
-    TRY(parse_reduce(t->reduce, &s->reduce_fast, err));
-    TRY(parse_checkpoint_every(t->checkpoint_every, s, err));
+    NEED(parse_reduce(t->reduce, &s->reduce_fast, err));
+    NEED(parse_checkpoint_every(t->checkpoint_every, s, err));
     if (t->test && strcmp(t->test, "-") == 0)
         return error_set(err, STATUS_USAGE,
                          "cannot read test data: '-': only --train can be standard input");
-    TRY(find_ranks(t, e, s, err));
+    NEED(find_ranks(t, e, s, err));
     s->reduce_fast = s->reduce_fast && t->strategy->reduces && s->world.size > 1;
     if (t->test && !s->test && train_settings_lead(s))
         log_info(log, "test data are not read: epochs are tested on the %d validation samples",
@@ -279,9 +277,7 @@ static status read_settings(const train_tool *t, const experiment *e, const logg
         return error_set(err, STATUS_USAGE,
                          "cannot read training data: '-': ranks started by a launcher cannot share "
                          "standard input; pass a file");
-    rc = train_run_check_files(s, t->experiment, err);
-out:
-    return rc;
+    return train_run_check_files(s, t->experiment, err);
 }
 
 // Nothing is written, so nothing can be resumed.
@@ -313,14 +309,11 @@ static status take_weights(train_tool *t, const experiment *e, error *err) {
 
 // *file is what the name of an experiment stands for; free() it.
 static status read_experiment(train_tool *t, char **file, experiment *e, error *err) {
-    status rc;
-    TRY(need(t->experiment, "experiment", err));
-    TRY(lookup_word(t->experiment, file, err));
+    NEED(need(t->experiment, "experiment", err));
+    NEED(lookup_word(t->experiment, file, err));
     t->experiment = *file;
-    TRY(experiment_read(e, t->experiment, t->set.items, t->set.count, err));
-    rc = take_weights(t, e, err);
-out:
-    return rc;
+    NEED(experiment_read(e, t->experiment, t->set.items, t->set.count, err));
+    return take_weights(t, e, err);
 }
 
 static status print_parameters(const experiment *e, FILE *answers, error *err) {
@@ -337,12 +330,9 @@ static status print_parameters(const experiment *e, FILE *answers, error *err) {
 
 static status print_plan(const train_tool *t, const experiment *e, const logger *log, error *err) {
     devices d;
-    status rc;
-    TRY(read_devices(t, &d, err));
-    TRY(devices_open(&d, 1, log, err));
-    rc = print_plan_of(e, &d, err);
-out:
-    return rc;
+    NEED(read_devices(t, &d, err));
+    NEED(devices_open(&d, 1, log, err));
+    return print_plan_of(e, &d, err);
 }
 
 // Sets *finished if there is nothing left to do.
@@ -357,15 +347,13 @@ static status find_finished(const train_settings *s, const experiment *e, bool *
 // Makes the folder and locks it.
 static status take_folder(const train_settings *s, const experiment *e, int *lock, bool *finished,
                           error *err) {
-    status rc = STATUS_OK;
     *finished = false;
     if (train_settings_lead(s)) {
-        TRY(output_make_folder(s->out, err));
-        TRY(output_lock_folder(s->out, s->log, lock, err));
+        NEED(output_make_folder(s->out, err));
+        NEED(output_lock_folder(s->out, s->log, lock, err));
     }
-    if (s->resume) TRY(find_finished(s, e, finished, err));
-out:
-    return rc;
+    if (s->resume) NEED(find_finished(s, e, finished, err));
+    return STATUS_OK;
 }
 
 // Makes the checks of `train`, in its order, without changing the disk. Joined ranks need not

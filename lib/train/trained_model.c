@@ -59,31 +59,26 @@ static status check_options(const model_source *s, normalization *n, error *err)
 
 // Finds the model and the normalisation, from the options or the checkpoint's metadata.
 static status describe(trained_model *t, const model_source *s, error *err) {
-    status rc;
-    TRY(model_import_check(&t->checkpoint, s->path, err));
+    NEED(model_import_check(&t->checkpoint, s->path, err));
     if (s->architecture)
-        TRY(model_read(&t->model, s->architecture, err));
+        NEED(model_read(&t->model, s->architecture, err));
     else
-        TRY(model_import_architecture(&t->checkpoint, s->path, &t->model, err));
-    if (!s->mean) TRY(model_import_normalization(&t->checkpoint, s->path, &t->normalization, err));
+        NEED(model_import_architecture(&t->checkpoint, s->path, &t->model, err));
+    if (!s->mean) NEED(model_import_normalization(&t->checkpoint, s->path, &t->normalization, err));
     const int channels = t->model.program.input.channels;
     if (t->normalization.channels != channels)
-        rc = error_set(
+        return error_set(
             err, STATUS_INPUT,
             "cannot normalise: '%s': %d channels of mean and standard deviation, images of %d",
             s->path, t->normalization.channels, channels);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status trained_model_describe(trained_model *t, const model_source *s, error *err) {
-    status rc;
     *t = (trained_model){0};
-    TRY(check_options(s, &t->normalization, err));
-    TRY(tensor_file_read_header(s->path, &t->checkpoint, err));
-    TRY(describe(t, s, err));
-out:
-    return rc;
+    NEED(check_options(s, &t->normalization, err));
+    NEED(tensor_file_read_header(s->path, &t->checkpoint, err));
+    return describe(t, s, err);
 }
 
 status trained_model_read(trained_model *t, const model_source *s, error *err) {

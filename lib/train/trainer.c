@@ -116,8 +116,7 @@ static status average_chunk(trainer *t, uint64_t first, uint64_t count, uint64_t
     for (int k = 0; k < AVERAGED_SERIES; k++)
         memcpy(mine + (size_t)k * count, averaged_series(&t->c->timeline, k) + first,
                count * sizeof *mine);
-    status rc = t->comm->ops->all_gather(t->comm, mine, n * sizeof *mine, all, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(t->comm->ops->all_gather(t->comm, mine, n * sizeof *mine, all, err));
     for (int k = 0; k < AVERAGED_SERIES; k++)
         for (size_t i = 0; i < count; i++) {
             uint64_t sum = 0;
@@ -245,8 +244,7 @@ static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     t->batch.frozen = parameter_groups_frozen(&t->experiment->parameter_groups, rule.groups);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
-    status rc = s->step(t->executor, b, &rule, requests, &result, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(s->step(t->executor, b, &rule, requests, &result, err));
     memcpy(agreed, result.agreed, sizeof result.agreed);
     t->loading += loaded - begin;
     t->unsettled_images += batch_samples(b);
@@ -262,10 +260,9 @@ static status take_average(trainer *t, error *err) {
     const strategy *s = t->o->strategy;
     checkpoint *c = t->c;
     bool changed;
-    status rc;
-    TRY(collect(t, err));
+    NEED(collect(t, err));
     const uint64_t begin = clock_now();
-    TRY(s->read(t->executor, c->parameters, c->buffers, NULL, err));
+    NEED(s->read(t->executor, c->parameters, c->buffers, NULL, err));
     average_take(&t->experiment->average, c, t->total, &changed);
     if (changed) s->write(t->executor, c->parameters, c->buffers, NULL);
     (void)s->times(t->executor);
@@ -273,8 +270,7 @@ static status take_average(trainer *t, error *err) {
     c->timeline.time[PHASE_UPDATE][c->step - 1] += t->mark - begin;
     c->timeline.wall[c->step - 1] += t->mark - begin;
     trace_operation(t->track, "average", TRACE_UNNUMBERED, begin, t->mark);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Checks the tensors that will be saved or evaluated: their values, and that all ranks have them.
@@ -305,23 +301,21 @@ static void note_launches(const trainer *t, yaml_node *segment) {
 static status save(trainer *t, bool keeping, error *err) {
     checkpoint *c = t->c;
     const uint64_t begin = trace_clock(t->track);
-    status rc;
-    TRY(average_times(t, err));
+    NEED(average_times(t, err));
     yaml_node *segment = c->execution->items[c->execution->count - 1];
-    TRY(run_segment_describe_load(&t->machine, t->comm, segment, err));
+    NEED(run_segment_describe_load(&t->machine, t->comm, segment, err));
     if (t->lead) {
         c->total_ns = t->before + clock_now() - t->began;
         yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step));
         note_launches(t, segment);
-        TRY(t->o->strategy->describe(t->executor, segment, err));
-        if (t->o->state_path) TRY(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
-        if (keeping) TRY(keep(t, err));
+        NEED(t->o->strategy->describe(t->executor, segment, err));
+        if (t->o->state_path) NEED(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
+        if (keeping) NEED(keep(t, err));
     }
-    TRY(t->comm->ops->barrier(t->comm, err)); // no rank's next step includes rank 0's saving
+    NEED(t->comm->ops->barrier(t->comm, err)); // no rank's next step includes rank 0's saving
     t->mark = t->saved = clock_now();
     trace_operation(t->track, "save", TRACE_UNNUMBERED, begin, t->mark);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Epochs ----
@@ -432,30 +426,28 @@ static status run(trainer *t, trainer_end *end, error *err) {
     const trainer_options *o = t->o;
     checkpoint *c = t->c;
     bool stop = false, agreed[REQUESTS];
-    status rc = STATUS_OK;
-    if (is_end_of_epoch(t)) TRY(end_epoch(t, &stop, err));
+    if (is_end_of_epoch(t)) NEED(end_epoch(t, &stop, err));
     t->mark = t->epoch_began = clock_now();
     while (!stop && c->step < t->total) {
         if (o->stop_after_steps && c->step >= o->stop_after_steps) break;
-        TRY(train_step(t, agreed, err));
+        NEED(train_step(t, agreed, err));
         stop = agreed[REQUEST_STOP];
-        if (average_is_due(&t->experiment->average, c->step, t->total)) TRY(take_average(t, err));
+        if (average_is_due(&t->experiment->average, c->step, t->total)) NEED(take_average(t, err));
         const bool whole_epoch = is_end_of_epoch(t);
         const bool keeping = kept_states_is_due(o->keep_states, c->step, t->total);
         const bool saving = stop || whole_epoch || keeping || agreed[REQUEST_CHECKPOINT] ||
                             c->step == o->stop_after_steps ||
                             (o->checkpoint_steps && c->step % o->checkpoint_steps == 0);
-        if (saving) TRY(collect(t, err));
-        if (saving) TRY(check_tensors(t, err));
-        if (whole_epoch) TRY(end_epoch(t, &stop, err));
-        if (saving) TRY(save(t, keeping, err));
+        if (saving) NEED(collect(t, err));
+        if (saving) NEED(check_tensors(t, err));
+        if (whole_epoch) NEED(end_epoch(t, &stop, err));
+        if (saving) NEED(save(t, keeping, err));
         if (whole_epoch) trace_epoch(t);
     }
     trace_epoch(t);
     bool paused = o->stop_after_steps && c->step >= o->stop_after_steps;
     *end = stop ? TRAINER_SIGNALLED : paused ? TRAINER_PAUSED : TRAINER_FINISHED;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Turns ----
@@ -474,13 +466,12 @@ static status take_turn(trainer *t, uint64_t steps, error *err) {
     uint32_t count = 0, samples = 0;
     uint64_t since = t->mark = clock_now();
     bool agreed[REQUESTS];
-    status rc = STATUS_OK;
     for (uint64_t i = 1; i <= steps; i++) {
-        TRY(train_step(t, agreed, err));
+        NEED(train_step(t, agreed, err));
         if (average_is_due(&t->experiment->average, t->c->step, t->total))
-            TRY(take_average(t, err));
+            NEED(take_average(t, err));
         const bool over = t->c->step == t->total;
-        if (over || i == steps) TRY(collect(t, err));
+        if (over || i == steps) NEED(collect(t, err));
         count++;
         samples += (uint32_t)batch_samples(&t->batch);
         if (t->unsettled) continue;
@@ -489,29 +480,26 @@ static status take_turn(trainer *t, uint64_t steps, error *err) {
         since = t->mark;
         count = samples = 0;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Every rank is sent the same turns.
 static status take_turns(trainer *t, trainer_end *end, error *err) {
     turn_taker *turns = t->o->turns;
-    status rc;
     loader_rest(t->loader);
-    TRY(turn_taker_join(turns, err));
+    NEED(turn_taker_join(turns, err));
     for (;;) {
         uint64_t steps;
-        TRY(turn_taker_wait(turns, &steps, err));
+        NEED(turn_taker_wait(turns, &steps, err));
         if (!steps) break;
         loader_go(t->loader);
-        TRY(t->comm->ops->barrier(t->comm, err)); // all ranks are awake
-        TRY(take_turn(t, steps, err));
+        NEED(t->comm->ops->barrier(t->comm, err)); // all ranks are awake
+        NEED(take_turn(t, steps, err));
         loader_rest(t->loader);
         turn_taker_pass(turns);
     }
     *end = TRAINER_TIMED;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Beginning and end ----
@@ -553,7 +541,6 @@ static status open_trainer(trainer *t, error *err) {
     const experiment *e = t->experiment;
     const bool kept = keeps_images(t);
     executor_options working = o->executor;
-    status rc;
     loader_options loading = {.data = o->train,
                               .sampler = &t->sampler,
                               .workers = o->loader_workers,
@@ -563,15 +550,15 @@ static status open_trainer(trainer *t, error *err) {
                               .mixup = e->mixup_alpha,
                               .trace = o->executor.trace};
     working.data = kept ? o->train : NULL;
-    TRY(check_same_run(t, err));
-    TRY(partition_init(&t->partition, o->train, o->left_out, e->virtual_shards, e->shard_seed,
-                       err));
-    TRY(sampler_init(&t->sampler, &t->partition, e->global_batch, e->seed, err));
-    if (e->drop_last) TRY(sampler_drop_last(&t->sampler, err));
-    TRY(o->strategy->open(&working, &t->executor, err));
+    NEED(check_same_run(t, err));
+    NEED(partition_init(&t->partition, o->train, o->left_out, e->virtual_shards, e->shard_seed,
+                        err));
+    NEED(sampler_init(&t->sampler, &t->partition, e->global_batch, e->seed, err));
+    if (e->drop_last) NEED(sampler_drop_last(&t->sampler, err));
+    NEED(o->strategy->open(&working, &t->executor, err));
     o->strategy->shards(t->executor, &loading.first_shard, &loading.end_shard);
     o->strategy->write(t->executor, t->c->parameters, t->c->buffers, t->c->optimizer);
-    TRY(loader_new(&loading, &t->loader, err));
+    NEED(loader_new(&loading, &t->loader, err));
     if (t->lead && o->test) {
         t->logits = memory_try_new((size_t)o->test->samples * (size_t)o->test->classes,
                                    sizeof *t->logits, err);
@@ -579,8 +566,7 @@ static status open_trainer(trainer *t, error *err) {
     }
     begin_segment(t);
     (void)o->strategy->times(t->executor);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // If the run continues one that ended within an epoch, that epoch's accuracy is still to come.

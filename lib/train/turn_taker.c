@@ -50,8 +50,7 @@ static status say_hello(const turn_taker *t, error *err) {
 status turn_taker_join(turn_taker *t, error *err) {
     enum { PATIENCE_NS = 1000000000 };
     t->done = memory_new(TURN_STEPS, sizeof *t->done);
-    status rc = endpoint_connect(t->endpoint, clock_now() + PATIENCE_NS, &t->connection, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(endpoint_connect(t->endpoint, clock_now() + PATIENCE_NS, &t->connection, err));
     if (t->connection < 0)
         return error_set(err, STATUS_FAILED,
                          "cannot take turns: '--turns %d/%u': no time-runs listens there",

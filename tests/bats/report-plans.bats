@@ -36,6 +36,16 @@ variant: test accuracy 0.7000, 1.097 s per epoch (3 executions)" ] || fail "$out
     says alone/report.md "OLD"
 }
 
+@test "a plan whose 'vary' is no list of keys is refused" {
+    a_run a name=a -- b name=b
+    plan_of plan.yaml study <<END
+  - {name: a, role: variant, set: [], values: {x: 1}}
+  - {name: b, role: variant, set: [], values: {x: 2}}
+vary: [{x: 1}]
+END
+    fails_with 3 "plan.yaml:6.*'vary': expected a list of keys" "$REPORT" a b --plan plan.yaml --out out
+}
+
 @test "a report of one run has the title of its plan entry" {
     a_run a key=one title=Old
     plan_of plan.yaml runs <<END

@@ -108,11 +108,21 @@ out:
     return rc;
 }
 
+static status need_second(int *calls) {
+    NEED(STATUS_OK);
+    ++*calls;
+    NEED(STATUS_STOPPED);
+    ++*calls;
+    return STATUS_OK;
+}
+
 static void test_try(void **state) {
     (void)state;
     int calls = 0;
     assert_int_equal(fail_second(&calls), STATUS_STOPPED);
     assert_int_equal(calls, 1);
+    assert_int_equal(need_second(&calls), STATUS_STOPPED);
+    assert_int_equal(calls, 2);
 }
 
 // The values are the exit codes that the manual promises.

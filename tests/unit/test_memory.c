@@ -61,7 +61,7 @@ static void test_grow(void **state) {
     void *array = NULL;
     size_t capacity = 0;
     for (size_t i = 0; i < 1000; i++) {
-        memory_grow(&array, &capacity, i + 1, sizeof(size_t));
+        array = memory_grow(array, &capacity, i + 1, sizeof(size_t));
         assert_true(capacity > i);
         ((size_t *)array)[i] = i;
     }
@@ -105,7 +105,7 @@ static void in_two_threads(void) {
 static void when_it_grows(void) {
     void *array = NULL;
     size_t capacity = 0;
-    memory_grow(&array, &capacity, SIZE_MAX / 2, 4);
+    array = memory_grow(array, &capacity, SIZE_MAX / 2, 4);
 }
 
 static void of_a_library(void) {

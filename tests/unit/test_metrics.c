@@ -118,7 +118,8 @@ static run make_run(const char *source) {
 static figure_list figures_well(const run *r) {
     error err;
     figure_list list = {0};
-    assert_int_equal(figures_of_run(&list, r, &err), STATUS_OK);
+    assert_int_equal(metrics_check(r, &err), STATUS_OK);
+    figures_of_run(&list, r);
     return list;
 }
 
@@ -232,12 +233,10 @@ static void bad_values_are_refused(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char source[128];
         error err;
-        figure_list list = {0};
         snprintf(source, sizeof source, "run: {execution: %s}", wrong[i]);
         run r = make_run(source);
-        assert_int_equal(figures_of_run(&list, &r, &err), STATUS_INPUT);
+        assert_int_equal(metrics_check(&r, &err), STATUS_INPUT);
         assert_non_null(strstr(err.message, "m.yaml:1:"));
-        figures_release(&list);
         run_release(&r);
     }
 }

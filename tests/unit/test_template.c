@@ -44,8 +44,8 @@ static const char *source_of(const char *given, const char *name) {
     return NULL;
 }
 
-static char *find(void *context, const char *name, char **place, error *err) {
-    const char *source = source_of(context, name);
+static char *find(void *folders, const char *name, char **place, error *err) {
+    const char *source = source_of(folders, name);
     (void)place;
     if (source) return memory_string(source);
     (void)error_set(err, STATUS_INPUT, "there is no template '%s'", name);
@@ -68,9 +68,9 @@ static status render(const char *source, text *out, error *err) {
     template_cache cache = {0};
     const template_host host = {.cache = &cache,
                                 .find = find,
+                                .folders = (void *)(uintptr_t)source,
                                 .member = member,
-                                .names = names,
-                                .context = (void *)(uintptr_t)source};
+                                .names = names};
     const status rc = template_render(&host, "main", root, out, err);
     template_cache_release(&cache);
     yaml_free(root);

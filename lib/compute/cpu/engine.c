@@ -78,19 +78,16 @@ static status open_parts(engine *e, error *err) {
     const engine_options *o = &x->options;
     ownership *owners = &e->ownership;
     size_t *taken = &e->taken;
-    status rc;
-    TRY(placement_init(&x->placement, x->program, x->kernels, o, err));
-    TRY(take_plans(e, taken, err));
-    TRY(take_model(e, taken, err));
-    TRY(ownership_init(owners, o, taken, err));
-    TRY(take_members(e, taken, err));
-    TRY(take_slots(e, taken, err));
-    TRY(norm_state_init(&x->norm, x->placement.list.norm_channels, o, owners->capacity, taken,
-                        err));
-    TRY(gradients_init(&e->gradients, x->program, o, owners, taken, err));
-    TRY(team_new(o->threads, o->spin, &e->team, err));
-out:
-    return rc;
+    NEED(placement_init(&x->placement, x->program, x->kernels, o, err));
+    NEED(take_plans(e, taken, err));
+    NEED(take_model(e, taken, err));
+    NEED(ownership_init(owners, o, taken, err));
+    NEED(take_members(e, taken, err));
+    NEED(take_slots(e, taken, err));
+    NEED(norm_state_init(&x->norm, x->placement.list.norm_channels, o, owners->capacity, taken,
+                         err));
+    NEED(gradients_init(&e->gradients, x->program, o, owners, taken, err));
+    return team_new(o->threads, o->spin, &e->team, err);
 }
 
 static void close_execution(execution *x) {
@@ -158,7 +155,7 @@ static status cpu_open(const program *p, const engine_options *o, optimizer_kind
 // Not counted in the memory of this engine: its caller needs it.
 static float *cpu_allocate(engine *e, size_t floats, error *err) {
     given_memory *g = &e->given;
-    memory_grow((void **)&g->pieces, &g->room, g->count + 1, sizeof *g->pieces);
+    g->pieces = memory_grow(g->pieces, &g->room, g->count + 1, sizeof *g->pieces);
     float *memory = memory_try_new_aligned(floats, sizeof *memory, err);
     if (memory) g->pieces[g->count++] = memory;
     return memory;

@@ -11,8 +11,7 @@
 // Measures the needs of the largest step; no step with fewer samples needs more.
 static status measure_tree(ownership *o, int shard_groups, error *err) {
     for (int v = 0; v < o->shards; v++) o->shard_groups[v] = shard_groups;
-    status rc = reduction_tree_init(&o->tree, o->shard_groups, o->shards, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(reduction_tree_init(&o->tree, o->shard_groups, o->shards, err));
     o->stack = reduction_tree_stack(&o->tree);
     o->cover = 2 * o->tree.depth;
     reduction_tree_release(&o->tree);

@@ -179,21 +179,18 @@ static status take_part(engine *e, const run_part *part, error *err) {
 status cpu_run(engine *e, const batch *b, const run_part *part, error *err) {
     execution *x = &e->execution;
     const step_plan *p = &e->training.steps;
-    status rc;
-    TRY(step_plan_check_part(&x->options, part, err));
-    TRY(begin(e, b, err));
+    NEED(step_plan_check_part(&x->options, part, err));
+    NEED(begin(e, b, err));
     if (b->frozen != e->training.frozen) freeze(e, b->frozen);
     x->batch = b;
     x->norm.failed = STATUS_OK;
     x->norm.failure = err;
-    if (part) TRY(take_part(e, part, err));
+    if (part) NEED(take_part(e, part, err));
     step_run r = {e, 0, p->superstep_count};
     if (part) *(part->backward ? &r.first : &r.end) = p->backward_superstep;
     const uint64_t ns = members_run(e->members, e->team, step_body, &r);
     if (!part) ownership_shared(&e->ownership, team_slept(e->team), ns);
-    rc = x->norm.failed;
-out:
-    return rc;
+    return x->norm.failed;
 }
 
 // ---- Inference ----

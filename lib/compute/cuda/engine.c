@@ -23,23 +23,20 @@ static status open_parts(engine *e, error *err) {
     cuda_plan *p = &e->plan;
     const engine_options *o = &p->options;
     size_t cover_most;
-    status rc;
-    TRY(cuda_device_open(d, o->device, o->serial_launches, err));
-    TRY(cuda_clock_open(&e->clock, d, err));
-    TRY(cuda_shards_open(&e->shards, o->shards, o->local_shards, &cover_most, err));
-    TRY(cuda_plan_steps(p, err));
-    TRY(cuda_place(p, d, err));
-    TRY(cuda_take_norms(&e->norm, p, d, err));
-    TRY(cuda_take_inputs(&e->input, p, d, err));
-    TRY(cuda_take_model(&e->model, p, d, err));
-    TRY(cuda_take_gradients(&e->gradients, cover_most, p, d, err));
-    TRY(cuda_take_results(&e->results, p, d, err));
-    TRY(cuda_take_exchange(&e->exchange, p, d, err));
-    TRY(cuda_make_tasks(p, &e->model, &e->norm, &e->gradients, &e->results, d, err));
-    if (p->uses_blas) TRY(cuda_linear_open(d, err));
-    TRY(cuda_take_data_set(&e->input, p, d, err));
-out:
-    return rc;
+    NEED(cuda_device_open(d, o->device, o->serial_launches, err));
+    NEED(cuda_clock_open(&e->clock, d, err));
+    NEED(cuda_shards_open(&e->shards, o->shards, o->local_shards, &cover_most, err));
+    NEED(cuda_plan_steps(p, err));
+    NEED(cuda_place(p, d, err));
+    NEED(cuda_take_norms(&e->norm, p, d, err));
+    NEED(cuda_take_inputs(&e->input, p, d, err));
+    NEED(cuda_take_model(&e->model, p, d, err));
+    NEED(cuda_take_gradients(&e->gradients, cover_most, p, d, err));
+    NEED(cuda_take_results(&e->results, p, d, err));
+    NEED(cuda_take_exchange(&e->exchange, p, d, err));
+    NEED(cuda_make_tasks(p, &e->model, &e->norm, &e->gradients, &e->results, d, err));
+    if (p->uses_blas) NEED(cuda_linear_open(d, err));
+    return cuda_take_data_set(&e->input, p, d, err);
 }
 
 static void close_parts(engine *e) {
@@ -93,17 +90,14 @@ static status write_all(engine *e, const float *parameters, const float *buffers
     const cuda_device *d = &e->device;
     const model_arrays *m = &e->model;
     const size_t n = e->plan.program->parameters;
-    status rc;
-    TRY(cuda_select(d, err));
-    TRY(cuda_run_waiting(e, err));
-    TRY(cuda_finish_reductions(&e->place, err));
-    TRY(copy(d, m->parameters, parameters, n, err));
-    TRY(copy(d, m->buffers, buffers, e->plan.program->buffers, err));
+    NEED(cuda_select(d, err));
+    NEED(cuda_run_waiting(e, err));
+    NEED(cuda_finish_reductions(&e->place, err));
+    NEED(copy(d, m->parameters, parameters, n, err));
+    NEED(copy(d, m->buffers, buffers, e->plan.program->buffers, err));
     for (int i = 0; i < optimizer_states(e->plan.kind); i++)
-        TRY(copy(d, m->state[i], state ? state + (size_t)i * n : NULL, n, err));
-    TRY(cuda_sync(e, err));
-out:
-    return rc;
+        NEED(copy(d, m->state[i], state ? state + (size_t)i * n : NULL, n, err));
+    return cuda_sync(e, err);
 }
 
 // Copies to memory that is not pinned wait for the stream.
@@ -111,16 +105,13 @@ static status cuda_read(engine *e, float *parameters, float *buffers, float *sta
     cuda_device *d = &e->device;
     const model_arrays *m = &e->model;
     const size_t n = e->plan.program->parameters;
-    status rc;
-    TRY(cuda_begin(d, err));
-    TRY(cuda_finish_reductions(&e->place, err));
-    TRY(copy(d, parameters, m->parameters, n, err));
-    TRY(copy(d, buffers, m->buffers, e->plan.program->buffers, err));
+    NEED(cuda_begin(d, err));
+    NEED(cuda_finish_reductions(&e->place, err));
+    NEED(copy(d, parameters, m->parameters, n, err));
+    NEED(copy(d, buffers, m->buffers, e->plan.program->buffers, err));
     for (int i = 0; i < optimizer_states(e->plan.kind); i++)
-        TRY(copy(d, state ? state + (size_t)i * n : NULL, m->state[i], n, err));
-    TRY(cuda_sync(e, err));
-out:
-    return rc;
+        NEED(copy(d, state ? state + (size_t)i * n : NULL, m->state[i], n, err));
+    return cuda_sync(e, err);
 }
 
 static void cuda_write(engine *e, const float *parameters, const float *buffers,

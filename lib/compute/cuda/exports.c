@@ -53,10 +53,7 @@ static status probe(device_info *out, int room, int *count, error *err) {
     *count = code == cudaSuccess ? *count : 0;
     if (code == cudaErrorInsufficientDriver) return refuse_driver(err);
     if (code != cudaSuccess) return failed(code, err);
-    for (int i = 0; i < *count && i < room; i++) {
-        status rc = describe(i, &out[i], err);
-        if (rc != STATUS_OK) return rc;
-    }
+    for (int i = 0; i < *count && i < room; i++) NEED(describe(i, &out[i], err));
     return STATUS_OK;
 }
 

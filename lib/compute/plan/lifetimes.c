@@ -101,7 +101,7 @@ size_t arena_take(arena *a, size_t size, lifetime in_use) {
         } else {
             i++;
         }
-    memory_grow((void **)&a->pieces, &a->room, a->count + 1, sizeof *a->pieces);
+    a->pieces = memory_grow(a->pieces, &a->room, a->count + 1, sizeof *a->pieces);
     a->pieces[a->count++] = (arena_piece){first, first + size, in_use};
     if (a->end < first + size) a->end = first + size;
     return first;

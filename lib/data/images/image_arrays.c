@@ -293,8 +293,7 @@ static status take_picture(const pictures *p, uint32_t at, int channels, image *
     const size_t plane = (size_t)p->height * (size_t)p->width, count = (size_t)p->channels;
     const uint8_t *from = p->pixels + (size_t)at * plane * count;
     *i = (image){.orientation = 1};
-    status rc = image_allocate(i, (uint32_t)p->width, (uint32_t)p->height, p->channels, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(image_allocate(i, (uint32_t)p->width, (uint32_t)p->height, p->channels, err));
     for (size_t k = 0; k < plane; k++)
         for (size_t c = 0; c < count; c++)
             i->pixels[k * count + c] = p->planes ? from[c * plane + k] : from[k * count + c];
@@ -359,21 +358,18 @@ static status check_same(const char *path, const pictures *p, error *err) {
 static status take_all(const pictures *p, int lists, const image_import *s, import_result *r,
                        error *err) {
     raw_dataset *d = &r->data;
-    status rc = STATUS_OK;
     d->name = s->name;
     d->channels = s->channels ? s->channels : p->channels;
     d->height = s->size ? s->size : p->height;
     d->width = s->size ? s->size : p->width;
     for (int k = 0; k < lists; k++) {
         d->splits[k].samples = p[k].count;
-        TRY(import_check_size(d, p[k].count, err));
-        TRY(raw_dataset_allocate(d, k, err));
-        TRY(take_samples(&p[k], s, d, d->splits[k].images, d->splits[k].labels, err));
+        NEED(import_check_size(d, p[k].count, err));
+        NEED(raw_dataset_allocate(d, k, err));
+        NEED(take_samples(&p[k], s, d, d->splits[k].images, d->splits[k].labels, err));
     }
-    if (lists == 1) TRY(split_list(d, s, err));
-    TRY(import_check_classes(d, err));
-out:
-    return rc;
+    if (lists == 1) NEED(split_list(d, s, err));
+    return import_check_classes(d, err);
 }
 
 // A third part is neither trained on nor tested with.

@@ -105,7 +105,7 @@ static void leave(image_folder *f, image_left left) {
         return;
     }
     if (!left.files) return;
-    memory_grow((void **)&f->left, &f->left_capacity, f->left_count + 1, sizeof *f->left);
+    f->left = memory_grow(f->left, &f->left_capacity, f->left_count + 1, sizeof *f->left);
     f->left[f->left_count++] = left;
 }
 
@@ -131,7 +131,7 @@ size_t image_folder_left(const image_folder *f) {
 static void add_file(image_folder *f, int list, size_t at, int class) {
     image_list *l = &f->lists[list];
     image_entry *e = &f->tree.entries[at];
-    memory_grow((void **)&l->files, &l->capacity, l->count + 1, sizeof *l->files);
+    l->files = memory_grow(l->files, &l->capacity, l->count + 1, sizeof *l->files);
     e->list = list;
     e->place = l->count;
     l->files[l->count++] = (image_file){e->path, paths_name(e->path), class};
@@ -250,8 +250,7 @@ static status take_classes(image_folder *f, const size_t *folders, size_t count,
     f->class_count = (int)count;
     for (size_t i = 0; i < count; i++) {
         f->classes[i] = name_at(f, folders[i]);
-        status rc = check_class_name(f, f->classes[i], err);
-        if (rc != STATUS_OK) return rc;
+        NEED(check_class_name(f, f->classes[i], err));
     }
     return STATUS_OK;
 }
@@ -299,7 +298,7 @@ static status list_part(image_folder *f, int list, size_t at, const yaml_node *w
     for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end;
          k = image_tree_end(&f->tree, k)) {
         if (!is_folder(f, k)) continue;
-        memory_grow((void **)&folders, &capacity, count + 1, sizeof *folders);
+        folders = memory_grow(folders, &capacity, count + 1, sizeof *folders);
         folders[count++] = k;
     }
     TRY(wanted ? choose(f, wanted, folders, &count, err) : check_no_parts(f, folders, count, err));
@@ -387,19 +386,17 @@ static status find_parts(const image_folder *f, size_t top, size_t parts[2], err
 status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
                          image_folder *f, error *err) {
     size_t parts[2] = {0};
-    status rc;
     *f = (image_folder){.path = path, .is_archive = is_archive};
-    TRY(is_archive ? image_tree_read_archive(path, &f->tree, err)
-                   : image_tree_read_folder(path, &f->tree, err));
+    NEED(is_archive ? image_tree_read_archive(path, &f->tree, err)
+                    : image_tree_read_folder(path, &f->tree, err));
     const size_t top = find_top(f);
-    TRY(find_parts(f, top, parts, err));
+    NEED(find_parts(f, top, parts, err));
     f->is_split = parts[1] != 0;
     if (!f->is_split) parts[0] = top;
     for (int k = 0; k < 1 + f->is_split; k++) f->parts[k] = f->tree.entries[parts[k]].path;
-    for (int k = 0; k < 1 + f->is_split; k++) TRY(list_part(f, k, parts[k], wanted, err));
+    for (int k = 0; k < 1 + f->is_split; k++) NEED(list_part(f, k, parts[k], wanted, err));
     leave_others(f);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 void image_folder_release(image_folder *f) {

@@ -103,8 +103,7 @@ static status part(raw_dataset *r, uint32_t count, const bool *test, error *err)
     raw_split *train = &r->splits[RAW_TRAIN], *tests = &r->splits[RAW_TEST];
     const size_t bytes = raw_dataset_image_bytes(r);
     for (uint32_t i = 0; i < count; i++) tests->samples += test[i];
-    status rc = raw_dataset_allocate(r, RAW_TEST, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(raw_dataset_allocate(r, RAW_TEST, err));
     uint32_t kept = 0, taken = 0;
     for (uint32_t i = 0; i < count; i++)
         if (test[i])

@@ -67,7 +67,7 @@ static status add(image_tree *t, char *path, bool folder, error *err) {
         free(path);
         return error_set(err, STATUS_INPUT, "more than %zu bytes of names", MAX_NAME_BYTES);
     }
-    memory_grow((void **)&t->entries, &t->capacity, t->count + 1, sizeof entry);
+    t->entries = memory_grow(t->entries, &t->capacity, t->count + 1, sizeof entry);
     t->entries[t->count++] = entry;
     return STATUS_OK;
 }

@@ -27,7 +27,7 @@ static status read_array(archive_reader *r, npz_array *a, char *name, const char
         bytes += got;
     } while (got);
     shown = memory_format("%s:%s.npy", path, name);
-    rc = shown ? npy_parse(a->bytes, bytes, shown, &a->array, err) : STATUS_FAILED;
+    rc = npy_parse(a->bytes, bytes, shown, &a->array, err);
 out:
     free(shown);
     return rc;

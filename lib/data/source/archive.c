@@ -148,10 +148,7 @@ static status skip_rest(archive_reader *r, error *err) {
 
 static status next_member(archive_reader *r, const char **member, error *err) {
     for (*member = NULL;;) {
-        if (r->inside) {
-            status rc = skip_rest(r, err);
-            if (rc != STATUS_OK) return rc;
-        }
+        if (r->inside) NEED(skip_rest(r, err));
         struct archive_entry *entry = r->entry;
         int answer = archive_read_next_header2(r->archive, entry);
         if (answer == ARCHIVE_EOF) return STATUS_OK;
@@ -169,8 +166,7 @@ static status next_member(archive_reader *r, const char **member, error *err) {
         if (why)
             return error_set(err, STATUS_INPUT, "cannot read archive: '%s': member '%.200s': %s",
                              r->name, name, why);
-        status rc = check_entry_size(r, entry, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(check_entry_size(r, entry, err));
         r->inside = true;
         if (!archive_reader_at_folder(r) || r->kind == ARCHIVE_FOLDERS) {
             *member = name;

@@ -44,19 +44,17 @@ static status hand_on(const dataset_member *m, const pickle_value *root, member_
     if (m->bytes % count || label_bytes < 1 || label_bytes > LABELS_MAX)
         return refuse(m, "data", "does not have the expected number of images", err);
     uint8_t buffer[LABELS_MAX + PIXEL_BYTES];
-    status rc = STATUS_OK;
     for (size_t k = 0; k < label_bytes; k++) {
         const char *key = keys[label_bytes - 1][k];
         labels[k] = pickle_find(root, key);
-        TRY(check_labels(m, labels[k], key, count, err));
+        NEED(check_labels(m, labels[k], key, count, err));
     }
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < label_bytes; k++) buffer[k] = label_at(labels[k], i);
         memcpy(buffer + label_bytes, data->bytes + i * PIXEL_BYTES, PIXEL_BYTES);
-        TRY(part(context, buffer, record, err));
+        NEED(part(context, buffer, record, err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // A member_conversion: passes on the records of the binary version, one after another. The size of
@@ -125,8 +123,7 @@ status cifar_read(const dataset_entry *d, const char *const *sources, size_t sou
     find_records(&t);
     for (int i = 0; i < RAW_SPLITS; i++) {
         r->splits[i].samples = d->samples[i];
-        status rc = raw_dataset_allocate(r, i, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(raw_dataset_allocate(r, i, err));
     }
     return members_read(d, sources, source_count, log, &use, origin, err);
 }

@@ -127,19 +127,17 @@ static status read_whole(const reading *r, const dataset_member *m, const stream
                          size_t *bytes, error *err) {
     const uint64_t most = 2 * m->bytes + (UINT64_C(16) << 20);
     size_t capacity = 0, got = 0;
-    status rc = STATUS_OK;
     *bytes = 0;
     do {
         if (*bytes > most)
             return error_set(err, STATUS_INPUT,
                              "cannot use '%s': member '%s' has more than %" PRIu64 " bytes",
                              r->from, m->alias, most);
-        TRY(memory_try_grow((void **)file, &capacity, *bytes + CHUNK_BYTES, 1, err));
-        TRY(stream_read(s, *file + *bytes, CHUNK_BYTES, &got, err));
+        NEED(memory_try_grow((void **)file, &capacity, *bytes + CHUNK_BYTES, 1, err));
+        NEED(stream_read(s, *file + *bytes, CHUNK_BYTES, &got, err));
         *bytes += got;
     } while (got);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status convert(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
@@ -333,7 +331,7 @@ static status read_folder(reading *r, error *err) {
         for (int k = 0; k < MEMBER_FOLDERS && r->set->folders[k]; k++) {
             if (rc != STATUS_OK || r->origin->found[i]) break;
             char *inner = memory_format("%s/%s", r->from, r->set->folders[k]);
-            rc = inner ? read_in_folder(r, i, inner, err) : STATUS_FAILED;
+            rc = read_in_folder(r, i, inner, err);
             free(inner);
         }
     }

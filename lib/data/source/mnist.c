@@ -20,9 +20,8 @@ static status take(void *context, size_t which, uint64_t offset, const uint8_t *
 static status parse_split(const dataset_entry *d, int split, raw_split *s, error *err) {
     const dataset_member *files = &d->members[2 * split];
     idx images, labels;
-    status rc;
-    TRY(idx_parse(s->owned[0], files[0].bytes, files[0].name, 3, &images, err));
-    TRY(idx_parse(s->owned[1], files[1].bytes, files[1].name, 1, &labels, err));
+    NEED(idx_parse(s->owned[0], files[0].bytes, files[0].name, 3, &images, err));
+    NEED(idx_parse(s->owned[1], files[1].bytes, files[1].name, 1, &labels, err));
     const uint32_t count = d->samples[split];
     const uint32_t height = (uint32_t)d->height, width = (uint32_t)d->width;
     if (images.shape[0] != count || images.shape[1] != height || images.shape[2] != width ||
@@ -38,8 +37,7 @@ static status parse_split(const dataset_entry *d, int split, raw_split *s, error
     s->owned[2] = s->labels;
     if (!s->labels) return STATUS_FAILED;
     for (uint32_t i = 0; i < count; i++) s->labels[i] = labels.data[i];
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status mnist_read(const dataset_entry *d, const char *const *sources, size_t source_count,

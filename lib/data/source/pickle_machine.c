@@ -91,7 +91,7 @@ static status push(pickle_machine *m, pickle_value *v) {
     if (!v) return m->err->code;
     if (m->depth >= PICKLE_MAX_VALUES)
         return pickle_refuse(m, "more than %d values", PICKLE_MAX_VALUES);
-    memory_grow((void **)&m->stack, &m->capacity, m->depth + 1, sizeof(pickle_value *));
+    m->stack = memory_grow(m->stack, &m->capacity, m->depth + 1, sizeof(pickle_value *));
     m->stack[m->depth++] = v;
     return STATUS_OK;
 }
@@ -108,7 +108,7 @@ static status pop(pickle_machine *m, pickle_value **v) {
 }
 
 static void mark(pickle_machine *m) {
-    memory_grow((void **)&m->marks, &m->mark_capacity, m->mark_count + 1, sizeof *m->marks);
+    m->marks = memory_grow(m->marks, &m->mark_capacity, m->mark_count + 1, sizeof *m->marks);
     m->marks[m->mark_count++] = m->depth;
 }
 
@@ -126,7 +126,7 @@ static status pop_mark(pickle_machine *m, pickle_value ***first, size_t *count) 
 
 static void append(pickle_value *to, pickle_value *const *items, size_t count) {
     if (!count) return;
-    memory_grow((void **)&to->items, &to->capacity, to->count + count, sizeof(pickle_value *));
+    to->items = memory_grow(to->items, &to->capacity, to->count + count, sizeof(pickle_value *));
     memcpy(to->items + to->count, items, count * sizeof *items);
     to->count += count;
 }
@@ -141,8 +141,7 @@ static status push_integer(pickle_machine *m, pickle_kind kind, int64_t integer)
 
 static status do_integer(pickle_machine *m, size_t width) {
     uint64_t number;
-    status rc = take_number(m, width, &number);
-    if (rc != STATUS_OK) return rc;
+    NEED(take_number(m, width, &number));
     // Only the four-byte integer is signed.
     const int64_t value = width == 4 ? (int32_t)(uint32_t)number : (int64_t)number;
     return push_integer(m, PICKLE_INTEGER, value);
@@ -151,11 +150,9 @@ static status do_integer(pickle_machine *m, size_t width) {
 // Reads a length and a two's complement integer.
 static status do_long(pickle_machine *m) {
     uint64_t width, number;
-    status rc = take_number(m, 1, &width);
-    if (rc != STATUS_OK) return rc;
+    NEED(take_number(m, 1, &width));
     if (width > 8) return pickle_refuse(m, "an integer of %u bytes", (unsigned)width);
-    rc = take_number(m, (size_t)width, &number);
-    if (rc != STATUS_OK) return rc;
+    NEED(take_number(m, (size_t)width, &number));
     if (width && width < 8 && number >> (8 * width - 1)) number |= ~UINT64_C(0) << (8 * width);
     return push_integer(m, PICKLE_INTEGER, (int64_t)number);
 }
@@ -187,8 +184,7 @@ static status do_tuple(pickle_machine *m, size_t count) {
 static status do_marked_tuple(pickle_machine *m) {
     pickle_value **first;
     size_t count;
-    status rc = pop_mark(m, &first, &count);
-    if (rc != STATUS_OK) return rc;
+    NEED(pop_mark(m, &first, &count));
     m->depth += count;
     return do_tuple(m, count);
 }
@@ -225,7 +221,7 @@ static status put_memo(pickle_machine *m, uint64_t place) {
     // Python numbers places consecutively: a distant one would only take memory.
     if (place > m->memo_count + MAX_MEMO_GAP || place >= PICKLE_MAX_VALUES)
         return pickle_refuse(m, "the memo has a gap");
-    memory_grow((void **)&m->memo, &m->memo_capacity, (size_t)place + 1, sizeof(pickle_value *));
+    m->memo = memory_grow(m->memo, &m->memo_capacity, (size_t)place + 1, sizeof(pickle_value *));
     while (m->memo_count <= place) m->memo[m->memo_count++] = NULL;
     m->memo[place] = m->stack[m->depth - 1];
     return STATUS_OK;
@@ -239,8 +235,7 @@ static status do_put(pickle_machine *m, size_t width) {
 
 static status do_get(pickle_machine *m, size_t width) {
     uint64_t place;
-    status rc = take_number(m, width, &place);
-    if (rc != STATUS_OK) return rc;
+    NEED(take_number(m, width, &place));
     if (place >= m->memo_count || !m->memo[place])
         return pickle_refuse(m, "the memo has no such entry");
     return push(m, m->memo[place]);
@@ -252,48 +247,36 @@ static status do_global(pickle_machine *m) {
     const uint8_t *module, *word;
     size_t module_bytes, word_bytes;
     pickle_value *v;
-    status rc;
-    TRY(take_line(m, &module, &module_bytes));
-    TRY(take_line(m, &word, &word_bytes));
-    TRY(pickle_name(m, module, module_bytes, word, word_bytes, &v));
-    TRY(push(m, v));
-out:
-    return rc;
+    NEED(take_line(m, &module, &module_bytes));
+    NEED(take_line(m, &word, &word_bytes));
+    NEED(pickle_name(m, module, module_bytes, word, word_bytes, &v));
+    return push(m, v);
 }
 
 static status do_stack_global(pickle_machine *m) {
     pickle_value *word, *module, *v;
-    status rc;
-    TRY(pop(m, &word));
-    TRY(pop(m, &module));
+    NEED(pop(m, &word));
+    NEED(pop(m, &module));
     if (word->kind != PICKLE_STRING || module->kind != PICKLE_STRING)
         return pickle_refuse(m, "a name that is not text");
-    TRY(pickle_name(m, module->bytes, module->length, word->bytes, word->length, &v));
-    TRY(push(m, v));
-out:
-    return rc;
+    NEED(pickle_name(m, module->bytes, module->length, word->bytes, word->length, &v));
+    return push(m, v);
 }
 
 static status do_reduce(pickle_machine *m) {
     pickle_value *arguments, *callable, *v;
-    status rc;
-    TRY(pop(m, &arguments));
-    TRY(pop(m, &callable));
-    TRY(pickle_call(m, callable, arguments, &v));
-    TRY(push(m, v));
-out:
-    return rc;
+    NEED(pop(m, &arguments));
+    NEED(pop(m, &callable));
+    NEED(pickle_call(m, callable, arguments, &v));
+    return push(m, v);
 }
 
 static status do_build(pickle_machine *m) {
     pickle_value *state, *v;
-    status rc;
-    TRY(pop(m, &state));
-    TRY(pop(m, &v));
-    TRY(pickle_set_state(m, v, state));
-    TRY(push(m, v));
-out:
-    return rc;
+    NEED(pop(m, &state));
+    NEED(pop(m, &v));
+    NEED(pickle_set_state(m, v, state));
+    return push(m, v);
 }
 
 static status do_protocol(pickle_machine *m) {
@@ -357,8 +340,7 @@ static status run(pickle_machine *m) {
         m->opcode_at = m->at;
         const unsigned opcode = m->file[m->at++];
         if (opcode == STOP) break;
-        status rc = do_opcode(m, opcode);
-        if (rc != STATUS_OK) return rc;
+        NEED(do_opcode(m, opcode));
     }
     if (m->file[m->at - 1] != STOP) {
         m->opcode_at = m->at;
@@ -377,7 +359,7 @@ status pickle_parse(const uint8_t *file, size_t bytes, const char *name, pickle 
     pickle_machine m = {
         .result = p, .file = file, .bytes = bytes, .name = name, .err = err ? err : &own};
     // Allocated up front, so that a tuple of no values on an empty stack still has a valid pointer.
-    memory_grow((void **)&m.stack, &m.capacity, 1, sizeof *m.stack);
+    m.stack = memory_grow(m.stack, &m.capacity, 1, sizeof *m.stack);
     status rc = run(&m);
     free(m.stack);
     free(m.marks);

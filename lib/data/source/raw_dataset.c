@@ -173,22 +173,20 @@ static status write_stream(const raw_dataset *r, const statistics *st, const raw
 
 static status write_folder(const raw_dataset *r, const statistics *st, const char *folder,
                            manifest *m, error *err) {
-    char *paths[RAW_SPLITS] = {NULL}, *manifest_path = NULL;
+    char *paths[RAW_SPLITS] = {NULL};
     int written = 0;
     status rc = STATUS_OK;
     for (int i = 0; i < RAW_SPLITS; i++) {
         paths[i] = memory_format("%s/%s.st.zst", folder, split_names[i]);
     }
-    manifest_path = memory_format("%s/manifest.yaml", folder);
     TRY(manifest_remove_old(m, folder, err));
     for (; written < RAW_SPLITS; written++)
         TRY(write_split(r, written, st, paths[written], m, err));
-    TRY(manifest_write(m, manifest_path, err));
+    TRY(manifest_write_in(m, folder, err));
 out:
     if (rc != STATUS_OK)
         for (int i = 0; i < written; i++) (void)unlink(paths[i]);
     for (int i = 0; i < RAW_SPLITS; i++) free(paths[i]);
-    free(manifest_path);
     return rc;
 }
 
@@ -256,17 +254,15 @@ status raw_dataset_write(const raw_dataset *r, const raw_output *o, const logger
     statistics st;
     const raw_split *train = &r->splits[RAW_TRAIN];
     uint32_t count;
-    status rc;
-    TRY(count_overlap(r, &count, err));
+    NEED(count_overlap(r, &count, err));
     if (count) yaml_put(manifest_results(m), "test_images_in_train", yaml_new_integer(count));
     pixel_statistics(train->images, train->samples, r->channels, r->height * r->width, st.mean,
                      st.std);
-    TRY(is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err));
+    NEED(is_stream(o) ? write_stream(r, &st, o, m, err) : write_folder(r, &st, o->out, m, err));
     if (count)
         log_warn(log,
                  "%u of %u test images are also training images: an accuracy on them says "
                  "nothing",
                  count, r->splits[RAW_TEST].samples);
-out:
-    return rc;
+    return STATUS_OK;
 }

@@ -85,8 +85,7 @@ static status draw(const arguments *a, const synthetic *s, const class_names *na
     for (int split = 0; split < RAW_SPLITS; split++) {
         raw_split *to = &r->splits[split];
         to->samples = (uint32_t)samples[split];
-        status rc = raw_dataset_allocate(r, split, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(raw_dataset_allocate(r, split, err));
         for (uint32_t i = 0; i < to->samples; i++)
             to->labels[i] = synthetic_draw(s, split, i, to->images + i * stride);
     }

@@ -144,15 +144,13 @@ static status check_size(const parsing *p, error *err) {
 
 status npy_parse(char *bytes, size_t size, const char *name, npy *n, error *err) {
     parsing p = {.to = n, .name = name, .bytes = bytes, .size = size};
-    status rc;
     *n = (npy){0};
-    TRY(split(&p, err));
-    TRY(parse_type(&p, err));
-    TRY(parse_shape(&p, err));
-    TRY(check_size(&p, err));
+    NEED(split(&p, err));
+    NEED(parse_type(&p, err));
+    NEED(parse_shape(&p, err));
+    NEED(check_size(&p, err));
     make_little_endian(&p);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 const char *npy_elements(const npy *n) {

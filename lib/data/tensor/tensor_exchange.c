@@ -24,8 +24,7 @@ static const char *const descriptions[] = {
 };
 
 status tensor_write_npy(const tensor *t, output *out, error *err) {
-    char text[512];
-    status rc = STATUS_OK;
+    char text[512], header[512 + HEADER_ALIGNMENT];
     if (!*descriptions[t->type])
         return error_set(err, STATUS_USAGE, "cannot export: '%s': npy has no %s; use csv", t->name,
                          tensor_type_name(t->type));
@@ -39,13 +38,12 @@ status tensor_write_npy(const tensor *t, output *out, error *err) {
     int head = MAGIC_BYTES + 4, padding = HEADER_ALIGNMENT - (head + used + 1) % HEADER_ALIGNMENT;
     padding %= HEADER_ALIGNMENT;
     uint16_t length = (uint16_t)(used + padding + 1);
-    TRY(output_write(out, NPY_MAGIC, MAGIC_BYTES, err));
-    TRY(output_write(out, "\1\0", 2, err));
-    TRY(output_write(out, &length, sizeof length, err));
-    TRY(output_format(out, err, "%s%*s\n", text, padding, ""));
-    TRY(output_write(out, t->data, t->bytes, err));
-out:
-    return rc;
+    NEED(output_write(out, NPY_MAGIC, MAGIC_BYTES, err));
+    NEED(output_write(out, "\1\0", 2, err));
+    NEED(output_write(out, &length, sizeof length, err));
+    (void)snprintf(header, sizeof header, "%s%*s\n", text, padding, "");
+    NEED(output_write(out, header, length, err));
+    return output_write(out, t->data, t->bytes, err);
 }
 
 status tensor_read_npy(const char *path, uint64_t max_bytes, const char *name, tensor_file *f,
@@ -82,8 +80,7 @@ status tensor_write_csv(const tensor *t, output *out, error *err) {
     for (int64_t i = 0; i < elements; i++) {
         int length = tensor_element_text(text, t, i);
         text[length++] = (i + 1) % columns ? ',' : '\n';
-        status rc = output_write(out, text, (size_t)length, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(output_write(out, text, (size_t)length, err));
     }
     return STATUS_OK;
 }
@@ -111,8 +108,7 @@ static status take_cell(table *t, char *cell, int64_t column, error *err) {
     cell += strspn(cell, " \t");
     for (size_t n = strlen(cell); n && strchr(" \t\r", cell[n - 1]); n--) cell[n - 1] = '\0';
     size_t size = tensor_type_bytes(t->type);
-    status rc = memory_try_grow(&t->elements, &t->capacity, t->count + 1, size, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(memory_try_grow(&t->elements, &t->capacity, t->count + 1, size, err));
     if (!tensor_element_parse(cell, t->type, (char *)t->elements + t->count * size))
         return refuse(t, column, err, "'%.60s' is not a valid %s", cell, tensor_type_name(t->type));
     t->count++;
@@ -124,8 +120,7 @@ static status take_line(table *t, char *line, error *err) {
     for (char *cell = line; cell;) {
         char *comma = strchr(cell, ',');
         if (comma) *comma++ = '\0';
-        status rc = take_cell(t, cell, ++column, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(take_cell(t, cell, ++column, err));
         cell = comma;
     }
     if (t->lines == 0) t->columns = column;
@@ -141,8 +136,7 @@ static status take_lines(table *t, char *text, size_t bytes, error *err) {
     for (char *line = text; *line;) {
         char *end = strchrnul(line, '\n'), *next = *end ? end + 1 : end;
         *end = '\0';
-        status rc = take_line(t, line, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(take_line(t, line, err));
         line = next;
     }
     return STATUS_OK;

@@ -52,9 +52,7 @@ bool tensor_shape_bytes(tensor_type type, int rank, const int64_t *shape, uint64
 }
 
 tensor *tensor_file_append(tensor_file *f, const char *name) {
-    void *tensors = f->tensors;
-    memory_grow(&tensors, &f->capacity, f->count + 1, sizeof *f->tensors);
-    f->tensors = tensors;
+    f->tensors = memory_grow(f->tensors, &f->capacity, f->count + 1, sizeof *f->tensors);
     tensor *t = &f->tensors[f->count];
     *t = (tensor){.name = memory_string(name)};
     f->count++;
@@ -62,9 +60,8 @@ tensor *tensor_file_append(tensor_file *f, const char *name) {
 }
 
 void tensor_file_append_metadata(tensor_file *f, const char *key, const char *value) {
-    void *pairs = f->metadata;
-    memory_grow(&pairs, &f->metadata_capacity, f->metadata_count + 1, sizeof *f->metadata);
-    f->metadata = pairs;
+    f->metadata =
+        memory_grow(f->metadata, &f->metadata_capacity, f->metadata_count + 1, sizeof *f->metadata);
     f->metadata[f->metadata_count++] =
         (tensor_pair){.key = memory_string(key), .value = memory_string(value)};
 }

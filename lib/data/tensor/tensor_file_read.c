@@ -71,8 +71,7 @@ static uint64_t find_in_header(const reading *r, const char *name) {
 
 static status read_exactly(reading *r, void *data, size_t bytes, const char *what, error *err) {
     size_t got;
-    status rc = zreader_read(r->z, data, bytes, &got, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(zreader_read(r->z, data, bytes, &got, err));
     sha256_update(r->content, data, got);
     if (got < bytes)
         return refuse(r, zreader_content(r->z), err,
@@ -82,8 +81,7 @@ static status read_exactly(reading *r, void *data, size_t bytes, const char *wha
 
 static status read_header(reading *r, error *err) {
     uint64_t length = 0;
-    status rc = read_exactly(r, &length, sizeof length, "the header's length", err);
-    if (rc != STATUS_OK) return rc;
+    NEED(read_exactly(r, &length, sizeof length, "the header's length", err));
     if (length > MAX_HEADER)
         return refuse(r, 0, err,
                       "not a tensor file: its header would have %llu bytes, more than %d",
@@ -162,7 +160,6 @@ static status take_offsets(const reading *r, entry *e, const json_t *offsets, er
 }
 
 static status take_tensor(const reading *r, entry *e, const json_t *value, error *err) {
-    status rc = STATUS_OK;
     if (!is_printable(e->name))
         return refuse(r, LENGTH_BYTES, err, "a tensor's name holds control characters");
     const char *key;
@@ -173,11 +170,9 @@ static status take_tensor(const reading *r, entry *e, const json_t *value, error
             return REFUSE_TENSOR(r, e, err, "has a key other than dtype, shape and data_offsets",
                                  e->name);
     }
-    TRY(take_type(r, e, json_object_get(value, "dtype"), err));
-    TRY(take_shape(r, e, json_object_get(value, "shape"), err));
-    TRY(take_offsets(r, e, json_object_get(value, "data_offsets"), err));
-out:
-    return rc;
+    NEED(take_type(r, e, json_object_get(value, "dtype"), err));
+    NEED(take_shape(r, e, json_object_get(value, "shape"), err));
+    return take_offsets(r, e, json_object_get(value, "data_offsets"), err);
 }
 
 static int by_key(const void *a, const void *b) {
@@ -284,8 +279,7 @@ static status read_tensors(reading *r, error *err) {
         at += room(e);
         char what[256];
         snprintf(what, sizeof what, "tensor '%.200s'", e->name);
-        status rc = read_exactly(r, t->data, t->bytes, what, err);
-        if (rc != STATUS_OK) return rc;
+        NEED(read_exactly(r, t->data, t->bytes, what, err));
     }
     return STATUS_OK;
 }
@@ -311,29 +305,25 @@ static uint64_t default_limit(const reading *r, const char *path) {
 
 // Reads everything before the data.
 static status read_description(reading *r, const char *path, error *err) {
-    status rc = STATUS_OK;
-    TRY(zreader_open(path, &r->z, err));
+    NEED(zreader_open(path, &r->z, err));
     if (r->limit == TENSOR_FILE_DEFAULT_MAX) r->limit = default_limit(r, path);
     r->content = sha256_new();
-    TRY(read_header(r, err));
-    TRY(parse_header(r, err));
-    TRY(take_entries(r, err));
-    TRY(check_tiling(r, err));
+    NEED(read_header(r, err));
+    NEED(parse_header(r, err));
+    NEED(take_entries(r, err));
+    NEED(check_tiling(r, err));
     describe_tensors(r);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_data(reading *r, error *err) {
-    status rc = STATUS_OK;
-    TRY(allocate(r, err));
-    TRY(read_tensors(r, err));
-    TRY(check_end(r, err));
+    NEED(allocate(r, err));
+    NEED(read_tensors(r, err));
+    NEED(check_end(r, err));
     sha256_finish(r->content, r->file->content);
     memcpy(r->file->sha256, zreader_sha256(r->z), sizeof r->file->sha256);
     r->file->file_bytes = zreader_file_bytes(r->z);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status read_file(const char *path, uint64_t max_bytes, bool data, tensor_file *f,

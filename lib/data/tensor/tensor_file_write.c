@@ -79,8 +79,7 @@ static status make_head(const tensor_file *f, const tensor *const *order, unsign
                         size_t *bytes, error *err) {
     json_t *root = NULL;
     json_begin();
-    status rc = make_header(f, order, &root, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(make_header(f, order, &root, err));
     char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(root);
     size_t length = strlen(text);
@@ -108,18 +107,15 @@ static status write_part(writing *w, const void *data, size_t bytes, error *err)
 static status write_content(writing *w, const char *path, bool compressed,
                             const tensor *const *order, size_t count, const unsigned char *head,
                             size_t head_bytes, error *err) {
-    status rc = STATUS_OK;
     uint64_t total = head_bytes;
     for (size_t i = 0; i < count; i++) total += order[i]->bytes;
     w->content = sha256_new();
-    TRY(output_open(path, &w->out, err));
-    if (compressed) TRY(zwriter_open(w->out, total, &w->z, err));
-    TRY(write_part(w, head, head_bytes, err));
-    for (size_t i = 0; i < count; i++) TRY(write_part(w, order[i]->data, order[i]->bytes, err));
-    if (compressed) TRY(zwriter_end(w->z, err));
-    TRY(output_commit(w->out, err));
-out:
-    return rc;
+    NEED(output_open(path, &w->out, err));
+    if (compressed) NEED(zwriter_open(w->out, total, &w->z, err));
+    NEED(write_part(w, head, head_bytes, err));
+    for (size_t i = 0; i < count; i++) NEED(write_part(w, order[i]->data, order[i]->bytes, err));
+    if (compressed) NEED(zwriter_end(w->z, err));
+    return output_commit(w->out, err);
 }
 
 static status write_file(const char *path, bool compressed, tensor_file *f, error *err) {

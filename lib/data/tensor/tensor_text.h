@@ -4,9 +4,10 @@
 #define LOCKSTEP_DATA_TENSOR_TENSOR_TEXT_H
 
 #include "base/error.h"
-#include "base/output.h"
 #include "base/yaml_tree.h"
 #include "data/tensor/tensor_file.h"
+
+struct text;
 
 enum { TENSOR_ELEMENT_TEXT_BYTES = 40 };
 
@@ -16,8 +17,8 @@ int tensor_element_text(char text[TENSOR_ELEMENT_TEXT_BYTES], const tensor *t, i
 // The inverse: all of `text` must be one value that the type can hold, else false.
 bool tensor_element_parse(const char *text, tensor_type type, void *element);
 
-// Writes the listing of `tensor info`: YAML, one tensor per line.
-status tensor_describe(const tensor_file *f, const char *path, output *out, error *err) MUST_CHECK;
+// Appends the listing of `tensor info`: YAML, one tensor per line.
+void tensor_describe(const tensor_file *f, const char *path, struct text *out);
 
 // The same for --json: a mapping of file, bytes, sha256, content, metadata (a mapping) and tensors
 // (a list of name, dtype, shape and bytes). Free with yaml_free.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/protobuf.h"
 #include "compute/backend.h"
 #include "compute/pool_windows.h"
@@ -682,7 +683,7 @@ static status refuse_size(const char *path, error *err) {
                      path);
 }
 
-status onnx_write(const trained_model *m, const char *path, output *out, error *err) {
+status onnx_write(const trained_model *m, const char *path, const char *to, error *err) {
     const program *p = &m->model.program;
     status rc = STATUS_OK;
     text t = {0};
@@ -695,7 +696,7 @@ status onnx_write(const trained_model *m, const char *path, output *out, error *
     protobuf_end(&t, opset);
     TRY(put_metadata(&t, m, err));
     if (t.length > PROTOBUF_MAX) TRY(refuse_size(path, err));
-    TRY(output_write(out, t.data, t.length, err));
+    rc = output_write_file(to, t.data, t.length, err);
 out:
     text_release(&t);
     return rc;

@@ -14,11 +14,10 @@
 #define LOCKSTEP_TRAIN_EXPORT_ONNX_H
 
 #include "base/error.h"
-#include "base/output.h"
 #include "train/trained_model.h"
 
-// Equal models give equal bytes. STATUS_INPUT, with the name of the checkpoint, `path`, if the file
-// would have more than PROTOBUF_MAX bytes.
-status onnx_write(const trained_model *m, const char *path, output *out, error *err) MUST_CHECK;
+// Writes the file `to`. Equal models give equal bytes. STATUS_INPUT, with the name of the
+// checkpoint, `path`, if the file would have more than PROTOBUF_MAX bytes.
+status onnx_write(const trained_model *m, const char *path, const char *to, error *err) MUST_CHECK;
 
 #endif

@@ -62,13 +62,11 @@ static void append_epoch(const run_series *s, uint64_t epoch, double time, bool 
     event_file_epoch(to, time, epoch, &values);
 }
 
-static status write_records(const run_series *s, output *out, error *err) {
-    enum { ROOM = 1 << 16 };
+static status write_run(const run_series *s, const char *file, error *err) {
     const timeline *t = &s->timeline;
     const double begin = run_series_begin(s);
     uint64_t ns = 0;
     text records = {0};
-    status rc = STATUS_OK;
     event_file_begin(&records, begin);
     for (uint64_t i = 0; i < t->steps; i++) {
         ns += t->wall[i];
@@ -79,24 +77,9 @@ static status write_records(const run_series *s, output *out, error *err) {
         if (run_series_ends_epoch(s, i))
             append_epoch(s, i / s->steps_per_epoch, time, (i + 1) % s->steps_per_epoch == 0,
                          &records);
-        if (records.length < ROOM && i + 1 < t->steps) continue;
-        TRY(output_write(out, text_string(&records), records.length, err));
-        records.length = 0;
     }
-    if (!t->steps) rc = output_write(out, text_string(&records), records.length, err);
-out:
+    const status rc = output_write_file(file, text_string(&records), records.length, err);
     text_release(&records);
-    return rc;
-}
-
-static status write_run(const run_series *s, const char *file, error *err) {
-    output *out = NULL;
-    status rc;
-    TRY(output_open(file, &out, err));
-    TRY(write_records(s, out, err));
-    TRY(output_commit(out, err));
-out:
-    output_free(out);
     return rc;
 }
 
@@ -117,8 +100,8 @@ status tensorboard_write(const run_series *runs, size_t count, const char *folde
     }
 out:
     for (size_t i = 0; i < count; i++) {
-        if (folders) free(folders[i]);
-        if (files) free(files[i]);
+        free(folders[i]);
+        free(files[i]);
     }
     free(folders);
     free(files);

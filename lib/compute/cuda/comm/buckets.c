@@ -54,12 +54,9 @@ static void find_completing_operations(cuda_comm *c) {
 
 static status add_bucket(cuda_comm *c, size_t first, size_t end, error *err) {
     bucket *b = &c->buckets[c->bucket_count++];
-    status rc;
     *b = (bucket){.slices = cuda_slices(first, end, c->ranks.size)};
-    TRY(cuda_check(c->device, cudaEventCreate(&b->begun), "creating an event", err));
-    TRY(cuda_check(c->device, cudaEventCreate(&b->done), "creating an event", err));
-out:
-    return rc;
+    NEED(cuda_check(c->device, cudaEventCreate(&b->begun), "creating an event", err));
+    return cuda_check(c->device, cudaEventCreate(&b->done), "creating an event", err);
 }
 
 // A new bucket begins at a unit's first parameter, if the bucket after it and the rest before it
@@ -68,18 +65,16 @@ static status cut_gradients(cuda_comm *c, error *err) {
     const cuda_plan *p = c->plan;
     const size_t least = c->ranks.bucket, unit = cuda_slice_unit(c->ranks.size);
     size_t end = c->gradients->floats, complete = end;
-    status rc = STATUS_OK;
     for (int i = p->units.count - 1; i > 0; i--) {
         complete = first_parameter(&p->units.units[i], complete);
         const size_t first = (complete + unit - 1) / unit * unit;
         if (first >= end || end - first < least || first < least) continue;
-        TRY(add_bucket(c, first, end, err));
+        NEED(add_bucket(c, first, end, err));
         end = first;
     }
-    TRY(add_bucket(c, 0, end, err));
+    NEED(add_bucket(c, 0, end, err));
     find_completing_operations(c);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // A reduction has few blocks, and the blocks of all ranks wait for each other. If they queued after
@@ -88,23 +83,17 @@ out:
 static status make_stream(cuda_comm *c, error *err) {
     static const char what[] = "creating a stream";
     int greatest;
-    status rc;
-    TRY(cuda_check(c->device, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));
-    rc = cuda_check(c->device,
-                    cudaStreamCreateWithPriority(&c->stream, cudaStreamNonBlocking, greatest), what,
-                    err);
-out:
-    return rc;
+    NEED(cuda_check(c->device, cudaDeviceGetStreamPriorityRange(NULL, &greatest), what, err));
+    return cuda_check(c->device,
+                      cudaStreamCreateWithPriority(&c->stream, cudaStreamNonBlocking, greatest),
+                      what, err);
 }
 
 status cuda_form_buckets(cuda_comm *c, error *err) {
-    status rc;
     c->buckets = memory_new((size_t)c->plan->units.count, sizeof *c->buckets);
     c->captured_first_term = memory_new((size_t)c->ranks.size + 1, sizeof *c->captured_first_term);
-    TRY(make_stream(c, err));
-    rc = cut_gradients(c, err);
-out:
-    return rc;
+    NEED(make_stream(c, err));
+    return cut_gradients(c, err);
 }
 
 static void free_stream_and_events(const cuda_comm *c) {
@@ -133,29 +122,25 @@ static status reduce_bucket(cuda_comm *c, const bucket *b, error *err) {
     const slices *part = &b->slices;
     const step_clock *clock = &c->engine->clock;
     const bool has_tail = part->end == c->gradients->floats;
-    status rc;
     cuda_mark_event(clock, b->begun, s);
-    TRY(cuda_sum_gradients(c->engine, part->first, part->end, s, err));
-    if (has_tail) TRY(cuda_comm_put_requests(c, s, err));
-    TRY(c->transport->reduce(c, part, s, err));
-    if (has_tail) TRY(cuda_comm_take_requests(c, s, err));
+    NEED(cuda_sum_gradients(c->engine, part->first, part->end, s, err));
+    if (has_tail) NEED(cuda_comm_put_requests(c, s, err));
+    NEED(c->transport->reduce(c, part, s, err));
+    if (has_tail) NEED(cuda_comm_take_requests(c, s, err));
     cuda_mark_event(clock, b->done, s);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status cuda_reduce_bucket_behind(cuda_comm *c, int behind, bool forked, error *err) {
     const cuda_device *d = c->device;
-    status rc = STATUS_OK;
     if (c->frozen != c->plan->frozen) find_completing_operations(c);
     for (int i = 0; i < c->bucket_count; i++) {
         if (c->buckets[i].behind != behind) continue;
-        TRY(cuda_wait_for(d, serial(c), d->stream, err));
-        if (forked) TRY(cuda_wait_for(d, serial(c), d->side, err));
-        TRY(reduce_bucket(c, &c->buckets[i], err));
+        NEED(cuda_wait_for(d, serial(c), d->stream, err));
+        if (forked) NEED(cuda_wait_for(d, serial(c), d->side, err));
+        NEED(reduce_bucket(c, &c->buckets[i], err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status cuda_wait_for_buckets(cuda_comm *c, error *err) {

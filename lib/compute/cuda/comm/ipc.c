@@ -97,33 +97,29 @@ static bool all_able(const void *verdicts, size_t stride, int size, error *why) 
 
 static status make_offer(cuda_comm *c, offer *o, error *err) {
     peer *mine = &own(c)->peers[c->ranks.rank];
-    status rc;
-    TRY(cuda_check(c->device, cudaIpcGetMemHandle(&o->sums, c->gradients->sums), "sharing memory",
-                   err));
+    NEED(cuda_check(c->device, cudaIpcGetMemHandle(&o->sums, c->gradients->sums), "sharing memory",
+                    err));
     mine->sums = c->gradients->sums;
     for (int m = 0; m < MILESTONES; m++) {
-        TRY(cuda_check(c->device,
-                       cudaEventCreateWithFlags(&mine->events[m],
-                                                cudaEventInterprocess | cudaEventDisableTiming),
-                       "creating an event", err));
-        TRY(cuda_check(c->device, cudaIpcGetEventHandle(&o->events[m], mine->events[m]),
-                       "sharing an event", err));
+        NEED(cuda_check(c->device,
+                        cudaEventCreateWithFlags(&mine->events[m],
+                                                 cudaEventInterprocess | cudaEventDisableTiming),
+                        "creating an event", err));
+        NEED(cuda_check(c->device, cudaIpcGetEventHandle(&o->events[m], mine->events[m]),
+                        "sharing an event", err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status accept_offer(const cuda_comm *c, const offer *o, peer *p, error *err) {
     void *sums = NULL;
-    status rc;
-    TRY(cuda_check(c->device, cudaIpcOpenMemHandle(&sums, o->sums, cudaIpcMemLazyEnablePeerAccess),
-                   "opening memory of another rank", err));
+    NEED(cuda_check(c->device, cudaIpcOpenMemHandle(&sums, o->sums, cudaIpcMemLazyEnablePeerAccess),
+                    "opening memory of another rank", err));
     p->sums = sums;
     for (int m = 0; m < MILESTONES; m++)
-        TRY(cuda_check(c->device, cudaIpcOpenEventHandle(&p->events[m], o->events[m]),
-                       "opening an event of another rank", err));
-out:
-    return rc;
+        NEED(cuda_check(c->device, cudaIpcOpenEventHandle(&p->events[m], o->events[m]),
+                        "opening an event of another rank", err));
+    return STATUS_OK;
 }
 
 static status accept_all(const cuda_comm *c, const offer *offers, error *err) {
@@ -146,28 +142,23 @@ static status agree(cuda_comm *c, offer *offers, verdict *verdicts, bool *joined
     offer mine;
     verdict mine_opened;
     error reason = {0};
-    status rc;
     memset(&mine, 0, sizeof mine);
     memset(&mine_opened, 0, sizeof mine_opened);
     set_verdict(&mine.verdict, make_offer(c, &mine, &reason), &reason);
-    TRY(ranks->all_gather(ranks->context, &mine, sizeof mine, offers, err));
+    NEED(ranks->all_gather(ranks->context, &mine, sizeof mine, offers, err));
     own(c)->shared = all_able(offers, sizeof *offers, ranks->size, why);
-    if (!own(c)->shared) return rc;
+    if (!own(c)->shared) return STATUS_OK;
     set_verdict(&mine_opened, accept_all(c, offers, &reason), &reason);
-    TRY(ranks->all_gather(ranks->context, &mine_opened, sizeof mine_opened, verdicts, err));
+    NEED(ranks->all_gather(ranks->context, &mine_opened, sizeof mine_opened, verdicts, err));
     own(c)->shared = *joined = all_able(verdicts, sizeof *verdicts, ranks->size, why);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status take_memory(cuda_comm *c, ipc *i, error *err) {
     const size_t size = (size_t)c->ranks.size, places = (size_t)c->shards->count + size;
-    status rc;
     i->peers = memory_new(size, sizeof *i->peers);
-    TRY(cuda_take(c->device, places * sizeof *i->places, &i->places, err));
-    TRY(cuda_take_host(c->device, places * sizeof *i->places, &i->places_host, err));
-out:
-    return rc;
+    NEED(cuda_take(c->device, places * sizeof *i->places, &i->places, err));
+    return cuda_take_host(c->device, places * sizeof *i->places, &i->places_host, err);
 }
 
 static status join(cuda_comm *c, const comm_card *cards, bool *joined, error *why, error *err) {
@@ -229,19 +220,17 @@ static void leave(cuda_comm *c) {
 static status wait_for_ranks(cuda_comm *c, milestone m, error *err) {
     ipc *i = own(c);
     const int size = c->ranks.size, rank = c->ranks.rank;
-    status rc;
-    TRY(cuda_check(c->device, cudaEventRecord(i->peers[rank].events[m], c->device->stream),
-                   "recording an event", err));
-    TRY(cuda_comm_barrier(c, err));
+    NEED(cuda_check(c->device, cudaEventRecord(i->peers[rank].events[m], c->device->stream),
+                    "recording an event", err));
+    NEED(cuda_comm_barrier(c, err));
     i->waits = true;
     launch_after_other(cuda_main(c->device));
     for (int r = 0; r < size; r++) {
         if (r == rank) continue;
-        TRY(cuda_check(c->device, cudaStreamWaitEvent(c->device->stream, i->peers[r].events[m], 0),
-                       "waiting for another rank", err));
+        NEED(cuda_check(c->device, cudaStreamWaitEvent(c->device->stream, i->peers[r].events[m], 0),
+                        "waiting for another rank", err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status settle(cuda_comm *c, error *err) {
@@ -296,24 +285,18 @@ static status add_slices(cuda_comm *c, const slices *b, int vectors, const int *
 }
 
 static status sum_exact(cuda_comm *c, const slices *b, error *err) {
-    status rc;
     find_terms(c, b);
-    TRY(send_places(c, err));
-    TRY(wait_for_ranks(c, READY, err));
-    rc = add_slices(c, b, c->first_term[c->ranks.size], c->merges, err);
-out:
-    return rc;
+    NEED(send_places(c, err));
+    NEED(wait_for_ranks(c, READY, err));
+    return add_slices(c, b, c->first_term[c->ranks.size], c->merges, err);
 }
 
 static status sum_fast(cuda_comm *c, const slices *b, error *err) {
-    status rc;
     find_first_gradients(c, b);
-    TRY(send_places(c, err));
-    TRY(cuda_comm_add_own(c, b, cuda_main(c->device), err));
-    TRY(wait_for_ranks(c, READY, err));
-    rc = add_slices(c, b, c->ranks.size, c->merges + c->shards->count, err);
-out:
-    return rc;
+    NEED(send_places(c, err));
+    NEED(cuda_comm_add_own(c, b, cuda_main(c->device), err));
+    NEED(wait_for_ranks(c, READY, err));
+    return add_slices(c, b, c->ranks.size, c->merges + c->shards->count, err);
 }
 
 static status gather_slices(cuda_comm *c, const slices *b, error *err) {
@@ -330,13 +313,10 @@ static status gather_slices(cuda_comm *c, const slices *b, error *err) {
 // Reduces the whole gradient buffer, in the engine's stream: the hosts meet, so this cannot be in a
 // graph.
 static status reduce(cuda_comm *c, const slices *b, launch_stream s, error *err) {
-    status rc;
     assert(b->first == 0 && s.stream == c->device->stream);
-    TRY(c->exact ? sum_exact(c, b, err) : sum_fast(c, b, err));
-    TRY(wait_for_ranks(c, SUMMED, err));
-    TRY(gather_slices(c, b, err));
-out:
-    return rc;
+    NEED(c->exact ? sum_exact(c, b, err) : sum_fast(c, b, err));
+    NEED(wait_for_ranks(c, SUMMED, err));
+    return gather_slices(c, b, err);
 }
 
 const comm_transport cuda_ipc = {.name = "cuda ipc",

@@ -40,18 +40,15 @@ static status gather_cards(const cuda_comm *c, comm_card *cards, error *err) {
 
 static status take_memory(cuda_comm *c, error *err) {
     const size_t shards = (size_t)c->shards->count, size = (size_t)c->ranks.size;
-    status rc;
     c->node = memory_new(shards, sizeof *c->node);
     c->first_term = memory_new(size + 1, sizeof *c->first_term);
     c->arrived = memory_new(size, sizeof *c->arrived);
-    TRY(cuda_take(c->device, (shards + size) * sizeof *c->merges, &c->merges, err));
-    TRY(cuda_take_host(c->device, (shards + size) * sizeof *c->merges, &c->merges_host, err));
+    NEED(cuda_take(c->device, (shards + size) * sizeof *c->merges, &c->merges, err));
+    NEED(cuda_take_host(c->device, (shards + size) * sizeof *c->merges, &c->merges_host, err));
     for (size_t r = 0; r < size; r++) c->merges_host[shards + r] = r > 0;
     c->order_changed = true;
-    TRY(cuda_take_host(c->device, STEPS_AHEAD * GRADIENT_TAIL * sizeof *c->requests, &c->requests,
-                       err));
-out:
-    return rc;
+    return cuda_take_host(c->device, STEPS_AHEAD * GRADIENT_TAIL * sizeof *c->requests,
+                          &c->requests, err);
 }
 
 // Ranks that tried a transport in vain may have opened memory of others: they meet after that.

@@ -76,8 +76,7 @@ static status check_others(const engine_comm *ranks, error *err) {
 // NCCL returned `code` during `what`.
 static status fail(const cuda_comm *c, const char *what, ncclResult_t code, error *err) {
     const bool others = code == ncclRemoteError || code == ncclSystemError;
-    status rc = others ? check_others(&c->ranks, err) : STATUS_OK;
-    if (rc != STATUS_OK) return rc;
+    NEED(others ? check_others(&c->ranks, err) : STATUS_OK);
     const char *detail = ncclGetLastError(own(c)->comm);
     return error_set(err, STATUS_FAILED, "cannot reduce: 'cuda:%d' (%s): %s: NCCL: %s%s%s",
                      c->device->index, c->device->name, what, ncclGetErrorString(code),
@@ -95,13 +94,11 @@ static status check(const cuda_comm *c, ncclResult_t code, const char *what, err
 // Has NCCL enqueued its work in the stream?
 static status check_enqueued(const cuda_comm *c, const char *what, bool *done, error *err) {
     ncclResult_t state;
-    status rc;
     *done = false;
-    TRY(check(c, ncclCommGetAsyncError(own(c)->comm, &state), what, err));
-    TRY(check(c, state, what, err));
+    NEED(check(c, ncclCommGetAsyncError(own(c)->comm, &state), what, err));
+    NEED(check(c, state, what, err));
     *done = state != ncclInProgress;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status look(const cuda_comm *c, const char *what, bool *done, error *err) {
@@ -151,36 +148,32 @@ static status join(cuda_comm *c, const comm_card *cards, bool *joined, error *wh
     const engine_comm *ranks = &c->ranks;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     invitation first;
-    status rc = STATUS_OK;
-    if (check_cards(c, cards, why) != STATUS_OK) return rc;
-    TRY(invite(c, &first, err));
+    if (check_cards(c, cards, why) != STATUS_OK) return STATUS_OK;
+    NEED(invite(c, &first, err));
     if (first.code != ncclSuccess) {
         (void)error_set(why, STATUS_FAILED, "NCCL: %s", ncclGetErrorString(first.code));
-        return rc;
+        return STATUS_OK;
     }
     nccl *n = memory_new(1, sizeof *n);
     c->own = n;
     config.blocking = 0;
-    TRY(check(c, ncclCommInitRankConfig(&n->comm, ranks->size, first.id, ranks->rank, &config),
-              what, err));
-    TRY(wait_for_nccl(c, what, err));
+    NEED(check(c, ncclCommInitRankConfig(&n->comm, ranks->size, first.id, ranks->rank, &config),
+               what, err));
+    NEED(wait_for_nccl(c, what, err));
     *joined = true;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Finalizing waits for the other ranks; destroying does not.
 static status part(cuda_comm *c, error *err) {
     static const char what[] = "leaving a group";
     nccl *n = own(c);
-    status rc;
     cuda_forget_graphs(c->engine);
-    TRY(check(c, ncclCommFinalize(n->comm), what, err));
-    TRY(wait_for_nccl(c, what, err));
-    TRY(check(c, ncclCommDestroy(n->comm), what, err));
+    NEED(check(c, ncclCommFinalize(n->comm), what, err));
+    NEED(wait_for_nccl(c, what, err));
+    NEED(check(c, ncclCommDestroy(n->comm), what, err));
     n->comm = NULL;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Aborts the communicator, if there still is one, instead of destroying it, which would wait for
@@ -240,16 +233,13 @@ static status reduce_exact(cuda_comm *c, const slices *b, launch_stream s, error
     static const char exchanging[] = "exchanging slices", gathering[] = "gathering slices";
     float *const sums = c->gradients->sums + b->first;
     float *const mine = sums + (size_t)c->ranks.rank * b->each;
-    status rc;
-    TRY(check(c, send_and_receive(c, b, s.stream), exchanging, err));
-    TRY(wait_for_nccl(c, exchanging, err));
-    TRY(add_terms(c, b, mine, s, err));
+    NEED(check(c, send_and_receive(c, b, s.stream), exchanging, err));
+    NEED(wait_for_nccl(c, exchanging, err));
+    NEED(add_terms(c, b, mine, s, err));
     // At the end of the gradient buffer the last slices may extend past it: cuda_slice_margin().
-    TRY(check(c, ncclAllGather(mine, sums, b->each, ncclFloat, own(c)->comm, s.stream), gathering,
-              err));
-    TRY(wait_for_nccl(c, gathering, err));
-out:
-    return rc;
+    NEED(check(c, ncclAllGather(mine, sums, b->each, ncclFloat, own(c)->comm, s.stream), gathering,
+               err));
+    return wait_for_nccl(c, gathering, err);
 }
 
 // ---- The fast reduction ----
@@ -257,14 +247,11 @@ out:
 static status reduce_fast(cuda_comm *c, const slices *b, launch_stream s, error *err) {
     static const char what[] = "reducing";
     float *const sums = c->gradients->sums + b->first;
-    status rc;
-    TRY(cuda_comm_add_own(c, b, s, err));
-    TRY(check(
+    NEED(cuda_comm_add_own(c, b, s, err));
+    NEED(check(
         c, ncclAllReduce(sums, sums, b->end - b->first, ncclFloat, ncclSum, own(c)->comm, s.stream),
         what, err));
-    TRY(wait_for_nccl(c, what, err));
-out:
-    return rc;
+    return wait_for_nccl(c, what, err);
 }
 
 // Our kernels do not follow NCCL's early (device.cuh).

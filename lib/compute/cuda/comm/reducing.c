@@ -37,16 +37,14 @@ static status set_merges(cuda_comm *c, int k, int merges, error *err) {
 static status send_order(cuda_comm *c, error *err) {
     const size_t count = (size_t)(c->shards->count + c->ranks.size);
     const int terms = c->first_term[c->ranks.size];
-    status rc = STATUS_OK;
     for (int t = 0; c->exact && t < terms; t++)
-        TRY(set_merges(c, t, reduction_tree_node_merges(&c->shards->tree, c->node[t]), err));
-    for (int k = 0; !c->exact && k < c->shards->cover_count; k++) TRY(set_merges(c, k, k > 0, err));
-    if (!c->order_changed) return rc;
+        NEED(set_merges(c, t, reduction_tree_node_merges(&c->shards->tree, c->node[t]), err));
+    for (int k = 0; !c->exact && k < c->shards->cover_count; k++)
+        NEED(set_merges(c, k, k > 0, err));
+    if (!c->order_changed) return STATUS_OK;
     c->order_changed = false;
-    rc = cuda_enqueue_copy(c->device, c->merges, c->merges_host, count * sizeof *c->merges,
-                           cudaMemcpyHostToDevice, "sending the order of a sum", err);
-out:
-    return rc;
+    return cuda_enqueue_copy(c->device, c->merges, c->merges_host, count * sizeof *c->merges,
+                             cudaMemcpyHostToDevice, "sending the order of a sum", err);
 }
 
 // ---- A reduction ----
@@ -61,27 +59,22 @@ static uint64_t bytes_sent(const cuda_comm *c, const slices *b) {
 }
 
 static status prepare(cuda_comm *c, const int *first_leaf, error *err) {
-    status rc;
-    TRY(find_terms(c, first_leaf, err));
-    TRY(send_order(c, err));
-    if (c->transport->prepare) TRY(c->transport->prepare(c, err));
-out:
-    return rc;
+    NEED(find_terms(c, first_leaf, err));
+    NEED(send_order(c, err));
+    if (c->transport->prepare) NEED(c->transport->prepare(c, err));
+    return STATUS_OK;
 }
 
 // Reduces the current gradient buffers, after everything already in the stream.
 static status reduce_now(cuda_comm *c, comm_traffic *traffic, error *err) {
     const slices whole = cuda_comm_whole(c);
     const launch_stream s = cuda_main(c->device);
-    status rc;
     traffic->bytes_sent = bytes_sent(c, &whole);
-    TRY(cuda_comm_put_requests(c, s, err));
-    TRY(c->transport->reduce(c, &whole, s, err));
-    TRY(cuda_comm_take_requests(c, s, err));
+    NEED(cuda_comm_put_requests(c, s, err));
+    NEED(c->transport->reduce(c, &whole, s, err));
+    NEED(cuda_comm_take_requests(c, s, err));
     c->place->under_way = true;
-    TRY(cuda_comm_finish(c, err));
-out:
-    return rc;
+    return cuda_comm_finish(c, err);
 }
 
 status cuda_comm_reduce(engine *e, const int *first_leaf, bool exact, const float *requests, int n,

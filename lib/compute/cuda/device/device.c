@@ -34,12 +34,10 @@ static status make_stream(const cuda_device *d, cudaStream_t *stream, error *err
 
 static status allow_early_launches(cuda_device *d, error *err) {
     bool waits;
-    status rc;
-    TRY(cuda_check(d, cuda_kernels_wait(&waits), "querying kernels", err));
-    if (!waits) return rc;
+    NEED(cuda_check(d, cuda_kernels_wait(&waits), "querying kernels", err));
+    if (!waits) return STATUS_OK;
     d->after_kernel = memory_new(2, sizeof *d->after_kernel);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 void cuda_launch_serially(cuda_device *d) {
@@ -49,20 +47,17 @@ void cuda_launch_serially(cuda_device *d) {
 
 status cuda_device_open(cuda_device *d, int index, bool serial, error *err) {
     struct cudaDeviceProp properties;
-    status rc;
     d->index = index;
     snprintf(d->name, sizeof d->name, "a GPU");
-    TRY(cuda_check(d, cudaSetDevice(index), "opening the device", err));
-    TRY(cuda_check(d, cudaGetDeviceProperties(&properties, index), "reading its properties", err));
+    NEED(cuda_check(d, cudaSetDevice(index), "opening the device", err));
+    NEED(cuda_check(d, cudaGetDeviceProperties(&properties, index), "reading its properties", err));
     snprintf(d->name, sizeof d->name, "%.60s, sm_%d%d", properties.name, properties.major,
              properties.minor);
-    if (!serial) TRY(allow_early_launches(d, err));
-    TRY(make_stream(d, &d->stream, err));
-    TRY(make_stream(d, &d->copies, err));
-    TRY(make_stream(d, &d->side, err));
-    TRY(cuda_make_event(d, &d->reached, err));
-out:
-    return rc;
+    if (!serial) NEED(allow_early_launches(d, err));
+    NEED(make_stream(d, &d->stream, err));
+    NEED(make_stream(d, &d->copies, err));
+    NEED(make_stream(d, &d->side, err));
+    return cuda_make_event(d, &d->reached, err);
 }
 
 void cuda_device_finish(const cuda_device *d) {
@@ -110,12 +105,9 @@ status cuda_enqueue_copy(const cuda_device *d, void *to, const void *from, size_
 }
 
 status cuda_wait_for(const cuda_device *d, launch_stream s, cudaStream_t other, error *err) {
-    status rc;
     launch_after_other(s);
-    TRY(cuda_check(d, cudaEventRecord(d->reached, other), "recording an event", err));
-    TRY(cuda_check(d, cudaStreamWaitEvent(s.stream, d->reached, 0), "waiting for an event", err));
-out:
-    return rc;
+    NEED(cuda_check(d, cudaEventRecord(d->reached, other), "recording an event", err));
+    return cuda_check(d, cudaStreamWaitEvent(s.stream, d->reached, 0), "waiting for an event", err);
 }
 
 uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end) {
@@ -131,29 +123,24 @@ uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end) {
 
 status cuda_take(cuda_device *d, size_t bytes, void *memory, error *err) {
     void **to = memory;
-    status rc;
     if (bytes == 0) bytes = 1;
-    memory_grow((void **)&d->owned, &d->owned_room, d->owned_count + 1, sizeof *d->owned);
-    TRY(cuda_check(d, cudaMalloc(to, bytes), "allocating device memory", err));
+    d->owned = memory_grow(d->owned, &d->owned_room, d->owned_count + 1, sizeof *d->owned);
+    NEED(cuda_check(d, cudaMalloc(to, bytes), "allocating device memory", err));
     d->owned[d->owned_count++] = *to;
     d->allocated += bytes;
     launch_after_other(cuda_main(d));
-    TRY(cuda_check(d, cudaMemsetAsync(*to, 0, bytes, d->stream), "clearing memory", err));
-out:
-    return rc;
+    return cuda_check(d, cudaMemsetAsync(*to, 0, bytes, d->stream), "clearing memory", err);
 }
 
 status cuda_take_host(cuda_device *d, size_t bytes, void *memory, error *err) {
     void **to = memory;
-    status rc;
     if (bytes == 0) bytes = 1;
-    memory_grow((void **)&d->owned_host, &d->owned_host_room, d->owned_host_count + 1,
-                sizeof *d->owned_host);
-    TRY(cuda_check(d, cudaMallocHost(to, bytes), "allocating pinned memory", err));
+    d->owned_host = memory_grow(d->owned_host, &d->owned_host_room, d->owned_host_count + 1,
+                                sizeof *d->owned_host);
+    NEED(cuda_check(d, cudaMallocHost(to, bytes), "allocating pinned memory", err));
     d->owned_host[d->owned_host_count++] = *to;
     memset(*to, 0, bytes);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 void cuda_release_all(cuda_device *d) {

@@ -67,21 +67,18 @@ static void add_to_name(cuda_device *d) {
 // because setting the stream resets the workspace.
 status cuda_linear_open(cuda_device *d, error *err) {
     void *workspace;
-    status rc;
-    TRY(check_environment(err));
-    TRY(cuda_need_blas(err));
+    NEED(check_environment(err));
+    NEED(cuda_need_blas(err));
     add_to_name(d);
-    TRY(cuda_take(d, WORKSPACE_BYTES, &workspace, err));
-    TRY(cuda_check_blas(d, cublasCreate(&d->blas), "opening cuBLAS", err));
-    TRY(cuda_check_blas(d, cublasSetStream(d->blas, d->stream), "cublasSetStream", err));
-    TRY(cuda_check_blas(d, cublasSetWorkspace(d->blas, workspace, WORKSPACE_BYTES),
-                        "cublasSetWorkspace", err));
-    TRY(cuda_check_blas(d, cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode",
-                        err));
-    TRY(cuda_check_blas(d, cublasSetAtomicsMode(d->blas, CUBLAS_ATOMICS_NOT_ALLOWED),
-                        "cublasSetAtomicsMode", err));
-out:
-    return rc;
+    NEED(cuda_take(d, WORKSPACE_BYTES, &workspace, err));
+    NEED(cuda_check_blas(d, cublasCreate(&d->blas), "opening cuBLAS", err));
+    NEED(cuda_check_blas(d, cublasSetStream(d->blas, d->stream), "cublasSetStream", err));
+    NEED(cuda_check_blas(d, cublasSetWorkspace(d->blas, workspace, WORKSPACE_BYTES),
+                         "cublasSetWorkspace", err));
+    NEED(cuda_check_blas(d, cublasSetMathMode(d->blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode",
+                         err));
+    return cuda_check_blas(d, cublasSetAtomicsMode(d->blas, CUBLAS_ATOMICS_NOT_ALLOWED),
+                           "cublasSetAtomicsMode", err);
 }
 
 typedef struct product { // c = op(a) · op(b) + beta · c, column-major, leading dimensions lda …

@@ -33,19 +33,17 @@ static status measure_memory(engine *e, size_t bytes, device_limits *out, error 
     void *from, *from_host;
     double us;
     int launches;
-    status rc;
-    TRY(cuda_take(&e->device, bytes, &from, err));
-    TRY(cuda_take(&e->device, bytes > HOST_BYTES ? bytes : (size_t)HOST_BYTES, &inside.to, err));
-    TRY(cuda_take_host(&e->device, HOST_BYTES, &from_host, err));
+    NEED(cuda_take(&e->device, bytes, &from, err));
+    NEED(cuda_take(&e->device, bytes > HOST_BYTES ? bytes : (size_t)HOST_BYTES, &inside.to, err));
+    NEED(cuda_take_host(&e->device, HOST_BYTES, &from_host, err));
     inside.from = from;
     outside.from = from_host;
     outside.to = inside.to;
-    TRY(cuda_time(e, copy, &inside, REPEATS, &us, &launches, err));
+    NEED(cuda_time(e, copy, &inside, REPEATS, &us, &launches, err));
     out->bytes = 2 * (double)bytes / us * 1e6; // read and written
-    TRY(cuda_time(e, copy, &outside, REPEATS, &us, &launches, err));
+    NEED(cuda_time(e, copy, &outside, REPEATS, &us, &launches, err));
     out->host_bytes = (double)HOST_BYTES / us * 1e6;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- Arithmetic ----
@@ -66,14 +64,12 @@ static status measure_arithmetic(engine *e, int processors, device_limits *out, 
     const double threads = (double)t.blocks * (double)LIMITS_THREADS;
     double us = 0;
     int launches;
-    status rc;
-    TRY(cuda_take(&e->device, (size_t)threads * sizeof(float), &t.to, err));
+    NEED(cuda_take(&e->device, (size_t)threads * sizeof(float), &t.to, err));
     for (; us < PEAK_US && t.rounds < ROUNDS_MOST; t.rounds *= 2)
-        TRY(cuda_time(e, multiply_adds, &t, 1, &us, &launches, err));
-    TRY(cuda_time(e, multiply_adds, &t, REPEATS, &us, &launches, err));
+        NEED(cuda_time(e, multiply_adds, &t, 1, &us, &launches, err));
+    NEED(cuda_time(e, multiply_adds, &t, REPEATS, &us, &launches, err));
     out->flop = 2 * threads * (double)LIMITS_MULTIPLY_ADDS * t.rounds / us * 1e6;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- All of them ----
@@ -87,14 +83,11 @@ static status nothing(engine *e, const void *task, error *err) {
 status cuda_limits(engine *e, device_limits *out, error *err) {
     struct cudaDeviceProp p;
     int launches;
-    status rc;
-    TRY(cuda_select(&e->device, err));
-    TRY(cuda_check(&e->device, cudaGetDeviceProperties(&p, e->device.index),
-                   "reading its properties", err));
+    NEED(cuda_select(&e->device, err));
+    NEED(cuda_check(&e->device, cudaGetDeviceProperties(&p, e->device.index),
+                    "reading its properties", err));
     // Arithmetic first: it brings an idle device up to its clock rate.
-    TRY(measure_arithmetic(e, p.multiProcessorCount, out, err));
-    TRY(measure_memory(e, (size_t)CACHES * (size_t)p.l2CacheSize, out, err));
-    TRY(cuda_time(e, nothing, NULL, REPEATS, &out->launch_us, &launches, err));
-out:
-    return rc;
+    NEED(measure_arithmetic(e, p.multiProcessorCount, out, err));
+    NEED(measure_memory(e, (size_t)CACHES * (size_t)p.l2CacheSize, out, err));
+    return cuda_time(e, nothing, NULL, REPEATS, &out->launch_us, &launches, err);
 }

@@ -48,13 +48,10 @@ static status send_input(engine *e, error *err) {
 }
 
 static status run_step(engine *e, error *err) {
-    status rc;
-    TRY(send_input(e, err));
-    TRY(cuda_run_operations(e, 0, e->plan.training.operation_count, false, err));
-    TRY(cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(&e->device), err));
-    TRY(cuda_run_update(e, err));
-out:
-    return rc;
+    NEED(send_input(e, err));
+    NEED(cuda_run_operations(e, 0, e->plan.training.operation_count, false, err));
+    NEED(cuda_sum_gradients(e, 0, e->gradients.floats, cuda_main(&e->device), err));
+    return cuda_run_update(e, err);
 }
 
 static status run_item(engine *e, const void *task, error *err) {
@@ -321,16 +318,14 @@ static status profile_item(engine *e, const item *i, int repeats, operation_prof
 status cuda_profile(engine *e, int repeats, operation_profile *out, int room, int *count,
                     error *err) {
     operation_profile sum = {.launches = 0};
-    status rc;
-    TRY(check_engine(e, repeats, err));
+    NEED(check_engine(e, repeats, err));
     e->clock.marking = false; // the next step sets it again
     e->shards.run_first = 0;
     e->shards.run_end = cuda_own_shards(&e->shards);
     *count = item_count(e);
     for (int n = 0; n < *count && n < room; n++) {
         const item i = item_at(e, n);
-        TRY(profile_item(e, &i, repeats, &sum, &out[n], err));
+        NEED(profile_item(e, &i, repeats, &sum, &out[n], err));
     }
-out:
-    return rc;
+    return STATUS_OK;
 }

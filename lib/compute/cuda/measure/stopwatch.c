@@ -27,34 +27,28 @@ static status check(const stopwatch *w, cudaError_t code, error *err) {
 // `flags`: External in a capture, where the events become nodes of the graph.
 static status enqueue(const stopwatch *w, int times, unsigned flags, error *err) {
     const cuda_device *d = &w->e->device;
-    status rc;
     cuda_launch_afresh(d);
-    TRY(check(w, cudaEventRecordWithFlags(w->begin, d->stream, flags), err));
-    for (int i = 0; i < times; i++) TRY(w->work(w->e, w->task, err));
-    TRY(check(w, cudaEventRecordWithFlags(w->end, d->stream, flags), err));
+    NEED(check(w, cudaEventRecordWithFlags(w->begin, d->stream, flags), err));
+    for (int i = 0; i < times; i++) NEED(w->work(w->e, w->task, err));
+    NEED(check(w, cudaEventRecordWithFlags(w->end, d->stream, flags), err));
     cuda_launch_afresh(d);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status elapsed(const stopwatch *w, double *us, error *err) {
     float ms = 0;
-    status rc;
-    TRY(cuda_sync(w->e, err));
-    TRY(check(w, cudaEventElapsedTime(&ms, w->begin, w->end), err));
+    NEED(cuda_sync(w->e, err));
+    NEED(check(w, cudaEventElapsedTime(&ms, w->begin, w->end), err));
     *us = (double)ms * 1e3;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Counts the graph's nodes except the two events.
 static status count_launches(const stopwatch *w, cudaGraph_t graph, int *launches, error *err) {
     size_t nodes = 0;
-    status rc;
-    TRY(check(w, cudaGraphGetNodes(graph, NULL, &nodes), err));
+    NEED(check(w, cudaGraphGetNodes(graph, NULL, &nodes), err));
     *launches = ((int)nodes - 2) / w->times;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status capture(stopwatch *w, int *launches, error *err) {
@@ -80,15 +74,13 @@ static int compare(const void *a, const void *b) {
 
 // The first launch of a graph does not count.
 static status measure(const stopwatch *w, int repeats, double *sample, double *us, error *err) {
-    status rc = STATUS_OK;
     for (int r = -1; r < repeats; r++) {
-        TRY(check(w, cudaGraphLaunch(w->graph, w->e->device.stream), err));
-        TRY(elapsed(w, &sample[r < 0 ? 0 : r], err));
+        NEED(check(w, cudaGraphLaunch(w->graph, w->e->device.stream), err));
+        NEED(elapsed(w, &sample[r < 0 ? 0 : r], err));
     }
     qsort(sample, (size_t)repeats, sizeof *sample, compare);
     *us = (sample[(repeats - 1) / 2] + sample[repeats / 2]) / 2 / w->times;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status cuda_time(engine *e, cuda_work *work, const void *task, int repeats, double *us,

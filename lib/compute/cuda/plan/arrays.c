@@ -16,7 +16,6 @@ static void make_room(parts_room *most, parts_room room) {
 static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, error *err) {
     const int lanes = p->lanes, shards = p->options.local_shards;
     parts_room most = {0, 0};
-    status rc;
     for (int i = 0; i < p->units.count; i++) {
         const cuda_unit *u = &p->placed[i];
         if (u->layers->norm && !u->layers->options.sums_with_reader) {
@@ -33,10 +32,8 @@ static status take_parts(norm_arrays *n, const cuda_plan *p, cuda_device *d, err
             make_room(&most, cuda_conv_moments_room(&t, lanes, shards));
         if (u->sums_of) make_room(&most, cuda_conv_input_sums_room(&t, lanes, shards));
     }
-    TRY(cuda_take(d, most.parts * sizeof *n->parts, &n->parts, err));
-    TRY(cuda_take(d, most.counters * sizeof *n->counters, &n->counters, err));
-out:
-    return rc;
+    NEED(cuda_take(d, most.parts * sizeof *n->parts, &n->parts, err));
+    return cuda_take(d, most.counters * sizeof *n->counters, &n->counters, err);
 }
 
 status cuda_take_norms(norm_arrays *n, const cuda_plan *p, cuda_device *d, error *err) {
@@ -47,20 +44,17 @@ status cuda_take_norms(norm_arrays *n, const cuda_plan *p, cuda_device *d, error
     const bool exchanges = o->sync_batch_norm && o->exchange;
     float **rows[] = {&n->mean,  &n->mean_rest, &n->inv_std, &n->scale,
                       &n->shift, &n->from_dy,   &n->from_z,  &n->from_one};
-    status rc = STATUS_OK;
-    TRY(take_parts(n, p, d, err));
-    if (channels == 0) return rc;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) TRY(cuda_take(d, own, rows[i], err));
-    TRY(cuda_take(d, channels * sizeof(float), &n->run_scale, err));
-    TRY(cuda_take(d, channels * sizeof(float), &n->run_shift, err));
-    TRY(cuda_take(d, (size_t)o->local_shards * row, &n->own, err));
+    NEED(take_parts(n, p, d, err));
+    if (channels == 0) return STATUS_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) NEED(cuda_take(d, own, rows[i], err));
+    NEED(cuda_take(d, channels * sizeof(float), &n->run_scale, err));
+    NEED(cuda_take(d, channels * sizeof(float), &n->run_shift, err));
+    NEED(cuda_take(d, (size_t)o->local_shards * row, &n->own, err));
     n->all = n->own;
-    if (!exchanges) return rc;
-    TRY(cuda_take(d, (size_t)o->shards * row, &n->all, err));
-    TRY(cuda_take_host(d, (size_t)o->local_shards * row, &n->own_host, err));
-    TRY(cuda_take_host(d, (size_t)o->shards * row, &n->all_host, err));
-out:
-    return rc;
+    if (!exchanges) return STATUS_OK;
+    NEED(cuda_take(d, (size_t)o->shards * row, &n->all, err));
+    NEED(cuda_take_host(d, (size_t)o->local_shards * row, &n->own_host, err));
+    return cuda_take_host(d, (size_t)o->shards * row, &n->all_host, err);
 }
 
 // ---- Step inputs ----
@@ -93,22 +87,19 @@ static size_t lay_out_input(const cuda_plan *p, char *base, step_input *in) {
 
 status cuda_take_inputs(input_arrays *in, const cuda_plan *p, cuda_device *d, error *err) {
     char *host, *device;
-    status rc;
-    TRY(cuda_make_event(d, &in->arrived, err));
+    NEED(cuda_make_event(d, &in->arrived, err));
     in->bytes = lay_out_input(p, NULL, &in->host);
     for (int i = 0; i < STEPS_AHEAD; i++) {
         input_turn *t = &in->ahead[i];
-        TRY(cuda_make_event(d, &t->done, err));
-        TRY(cuda_take(d, in->bytes, &device, err));
+        NEED(cuda_make_event(d, &t->done, err));
+        NEED(cuda_take(d, in->bytes, &device, err));
         (void)lay_out_input(p, device, &t->device);
-        TRY(cuda_take_host(d, in->bytes, &host, err));
+        NEED(cuda_take_host(d, in->bytes, &host, err));
         (void)lay_out_input(p, host, &t->host);
     }
     in->host = in->ahead[0].host;
     in->device = in->ahead[0].device;
-    TRY(cuda_take_host(d, STEPS_AHEAD * sizeof *in->rules, &in->rules, err));
-out:
-    return rc;
+    return cuda_take_host(d, STEPS_AHEAD * sizeof *in->rules, &in->rules, err);
 }
 
 void cuda_close_inputs(input_arrays *in) {
@@ -122,15 +113,12 @@ static status send_images(uint8_t *to, const engine_options *o, size_t bytes, co
                           error *err) {
     const uint8_t *const *images = o->images;
     const size_t count = o->image_count;
-    status rc = STATUS_OK;
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && images[end] == images[end - 1] + bytes;) end++;
-        TRY(cuda_enqueue_copy(d, to + first * bytes, images[first], (end - first) * bytes,
-                              cudaMemcpyHostToDevice, "sending the data set", err));
+        NEED(cuda_enqueue_copy(d, to + first * bytes, images[first], (end - first) * bytes,
+                               cudaMemcpyHostToDevice, "sending the data set", err));
     }
-    TRY(cuda_device_sync(d, err));
-out:
-    return rc;
+    return cuda_device_sync(d, err);
 }
 
 // The data set stays on the device if it takes no more than half of the free memory: other engines,
@@ -140,14 +128,11 @@ status cuda_take_data_set(input_arrays *in, const cuda_plan *p, cuda_device *d, 
     const engine_options *o = &p->options;
     const size_t bytes = shape_size(p->program->input);
     size_t unused, total;
-    status rc = STATUS_OK;
-    if (!o->images || o->receives) return rc;
-    TRY(cuda_check(d, cudaMemGetInfo(&unused, &total), "reading its free memory", err));
-    if (o->image_count * bytes > unused / 2) return rc;
-    TRY(cuda_take(d, o->image_count * bytes, &in->data_set, err));
-    rc = send_images(in->data_set, o, bytes, d, err);
-out:
-    return rc;
+    if (!o->images || o->receives) return STATUS_OK;
+    NEED(cuda_check(d, cudaMemGetInfo(&unused, &total), "reading its free memory", err));
+    if (o->image_count * bytes > unused / 2) return STATUS_OK;
+    NEED(cuda_take(d, o->image_count * bytes, &in->data_set, err));
+    return send_images(in->data_set, o, bytes, d, err);
 }
 
 // ---- The model, its gradient buffers, and results ----
@@ -159,62 +144,51 @@ static size_t round_up(size_t n, size_t unit) {
 // The groups of an update's rule.
 static status take_groups(model_arrays *m, const cuda_plan *p, cuda_device *d, error *err) {
     const size_t lines = round_up(p->program->parameters, ARENA_ALIGNMENT) / ARENA_ALIGNMENT;
-    status rc = STATUS_OK;
-    if (!p->options.parameter_groups) return rc;
-    TRY(cuda_take(d, lines, &m->parameter_groups, err));
-    TRY(cuda_enqueue_copy(d, m->parameter_groups, p->options.parameter_groups, lines,
-                          cudaMemcpyHostToDevice, "sending the groups of parameters", err));
-    TRY(cuda_device_sync(d, err));
-out:
-    return rc;
+    if (!p->options.parameter_groups) return STATUS_OK;
+    NEED(cuda_take(d, lines, &m->parameter_groups, err));
+    NEED(cuda_enqueue_copy(d, m->parameter_groups, p->options.parameter_groups, lines,
+                           cudaMemcpyHostToDevice, "sending the groups of parameters", err));
+    return cuda_device_sync(d, err);
 }
 
 status cuda_take_model(model_arrays *m, const cuda_plan *p, cuda_device *d, error *err) {
     const size_t bytes = p->program->parameters * sizeof(float);
-    status rc;
     m->own_end = p->program->parameters;
     if (p->options.stage) units_own_part(p->program, &m->own_first, &m->own_end);
     // The padding after the last tensor is zero and stays so.
     m->own_end = round_up(m->own_end, ARENA_ALIGNMENT);
-    TRY(cuda_take(d, bytes, &m->parameters, err));
-    TRY(cuda_take(d, p->program->buffers * sizeof(float), &m->buffers, err));
-    for (int i = 0; i < optimizer_states(p->kind); i++) TRY(cuda_take(d, bytes, &m->state[i], err));
-    TRY(cuda_take(d, sizeof *m->progress, &m->progress, err));
-    TRY(take_groups(m, p, d, err));
-out:
-    return rc;
+    NEED(cuda_take(d, bytes, &m->parameters, err));
+    NEED(cuda_take(d, p->program->buffers * sizeof(float), &m->buffers, err));
+    for (int i = 0; i < optimizer_states(p->kind); i++)
+        NEED(cuda_take(d, bytes, &m->state[i], err));
+    NEED(cuda_take(d, sizeof *m->progress, &m->progress, err));
+    return take_groups(m, p, d, err);
 }
 
 status cuda_take_gradients(gradient_arrays *r, size_t most, const cuda_plan *p, cuda_device *d,
                            error *err) {
     const size_t local = (size_t)p->options.local_shards;
     const size_t bytes = gradient_floats(p->program) * sizeof(float);
-    status rc = STATUS_OK;
     r->floats = r->stride = round_up(gradient_floats(p->program), ARENA_ALIGNMENT);
     if (local < (size_t)p->options.shards)
         r->stride += round_up(cuda_slice_margin(p->options.shards), ARENA_ALIGNMENT);
-    if (local > 1) TRY(cuda_take(d, local * r->stride * sizeof(float), &r->of_shards, err));
-    TRY(cuda_take(d, most * r->stride * sizeof(float), &r->sums, err));
+    if (local > 1) NEED(cuda_take(d, local * r->stride * sizeof(float), &r->of_shards, err));
+    NEED(cuda_take(d, most * r->stride * sizeof(float), &r->sums, err));
     if (local == 1) r->of_shards = r->sums;
-    for (size_t k = 0; k < most; k++) TRY(cuda_take_host(d, bytes, &r->host[k], err));
+    for (size_t k = 0; k < most; k++) NEED(cuda_take_host(d, bytes, &r->host[k], err));
     // A sum made entirely here needs no second buffer.
     r->reduced_host = r->host[0];
-    if (most > 1) TRY(cuda_take_host(d, bytes, &r->reduced_host, err));
-    TRY(cuda_take(d, local * (size_t)p->groups * sizeof(float), &r->losses, err));
-    TRY(cuda_take(d, local * sizeof *r->loss_counters, &r->loss_counters, err));
-out:
-    return rc;
+    if (most > 1) NEED(cuda_take_host(d, bytes, &r->reduced_host, err));
+    NEED(cuda_take(d, local * (size_t)p->groups * sizeof(float), &r->losses, err));
+    return cuda_take(d, local * sizeof *r->loss_counters, &r->loss_counters, err);
 }
 
 status cuda_take_results(result_arrays *r, const cuda_plan *p, cuda_device *d, error *err) {
     const size_t logits = (size_t)p->options.local_shards * (size_t)p->program->classes *
                           (size_t)p->lanes * sizeof(float);
-    status rc;
-    TRY(cuda_take(d, ENGINE_PENDING * sizeof *r->device, &r->device, err));
-    TRY(cuda_take_host(d, ENGINE_PENDING * sizeof *r->host, &r->host, err));
-    TRY(cuda_take_host(d, logits, &r->logits_host, err));
-out:
-    return rc;
+    NEED(cuda_take(d, ENGINE_PENDING * sizeof *r->device, &r->device, err));
+    NEED(cuda_take_host(d, ENGINE_PENDING * sizeof *r->host, &r->host, err));
+    return cuda_take_host(d, logits, &r->logits_host, err);
 }
 
 status cuda_take_exchange(exchange_arrays *x, const cuda_plan *p, cuda_device *d, error *err) {
@@ -223,14 +197,11 @@ status cuda_take_exchange(exchange_arrays *x, const cuda_plan *p, cuda_device *d
     const size_t groups = (size_t)o->shards * (size_t)p->groups;
     const size_t in = o->receives ? block_floats(p->program->input) : 0;
     const size_t out = o->sends ? block_floats(program_output(p->program)) : 0;
-    status rc = STATUS_OK;
-    TRY(cuda_take(d, local_groups * (in > out ? in : out) * sizeof(float), &x->blocks, err));
-    if (o->stage || !o->sends) return rc; // it computes no loss for others
+    NEED(cuda_take(d, local_groups * (in > out ? in : out) * sizeof(float), &x->blocks, err));
+    if (o->stage || !o->sends) return STATUS_OK; // it computes no loss for others
     x->all_groups = (int)groups;
-    TRY(cuda_take(d, groups * sizeof(int), &x->samples, err));
-    TRY(cuda_take_host(d, groups * sizeof(int), &x->samples_host, err));
-    TRY(cuda_take(d, groups * GROUP * sizeof *x->targets, &x->targets, err));
-    TRY(cuda_take_host(d, groups * GROUP * sizeof *x->targets_host, &x->targets_host, err));
-out:
-    return rc;
+    NEED(cuda_take(d, groups * sizeof(int), &x->samples, err));
+    NEED(cuda_take_host(d, groups * sizeof(int), &x->samples_host, err));
+    NEED(cuda_take(d, groups * GROUP * sizeof *x->targets, &x->targets, err));
+    return cuda_take_host(d, groups * GROUP * sizeof *x->targets_host, &x->targets_host, err);
 }

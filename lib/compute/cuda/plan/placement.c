@@ -163,7 +163,6 @@ static size_t larger(size_t a, size_t b) {
 static status take_workspace(cuda_plan *p, cuda_device *d, error *err) {
     const int shards = p->options.local_shards;
     size_t workspace = 0, counters = 0, transforms = 0;
-    status rc;
     for (int i = 0; i < p->units.count; i++) {
         if (!p->placed[i].ours) continue;
         const cuda_conv_task t = cuda_conv_task_of(p->units.units[i].anchor);
@@ -171,11 +170,9 @@ static status take_workspace(cuda_plan *p, cuda_device *d, error *err) {
         counters = larger(counters, p->sums_by->conv_counters(&t, p->lanes, shards));
         transforms = larger(transforms, p->sums_by->conv_transforms(&t, p->lanes, shards));
     }
-    TRY(cuda_take(d, workspace * sizeof(float), &p->workspace, err));
-    TRY(cuda_take(d, counters * sizeof *p->counters, &p->counters, err));
-    TRY(cuda_take(d, transforms * sizeof(float), &p->transforms, err));
-out:
-    return rc;
+    NEED(cuda_take(d, workspace * sizeof(float), &p->workspace, err));
+    NEED(cuda_take(d, counters * sizeof *p->counters, &p->counters, err));
+    return cuda_take(d, transforms * sizeof(float), &p->transforms, err);
 }
 
 // For the largest x whose gradient is added to another one.
@@ -189,17 +186,14 @@ static status take_added(cuda_plan *p, cuda_device *d, error *err) {
 }
 
 status cuda_place(cuda_plan *p, cuda_device *d, error *err) {
-    status rc;
     p->placed = memory_new((size_t)p->units.count, sizeof *p->placed);
     for (int i = 0; i < p->units.count; i++) begin_unit(p, i);
-    TRY(take_activations(p, d, err));
-    TRY(take_added(p, d, err));
+    NEED(take_activations(p, d, err));
+    NEED(take_added(p, d, err));
     for (int i = 0; i < p->units.count; i++) place_within(p, i);
     for (int i = 0; i < p->units.count; i++) {
         place_sources(p, &p->placed[i]);
-        TRY(take_choices(p, &p->placed[i], d, err));
+        NEED(take_choices(p, &p->placed[i], d, err));
     }
-    TRY(take_workspace(p, d, err));
-out:
-    return rc;
+    return take_workspace(p, d, err);
 }

@@ -13,8 +13,7 @@ status cuda_shards_open(step_shards *s, int count, int local, size_t *most, erro
     s->full = memory_new((size_t)count, sizeof *s->full);
     s->samples = memory_new((size_t)count, sizeof *s->samples);
     for (int v = 0; v < count; v++) s->full[v] = 1;
-    status rc = reduction_tree_init(&s->tree, s->full, count, err);
-    if (rc != STATUS_OK) return rc;
+    NEED(reduction_tree_init(&s->tree, s->full, count, err));
     *most = local == count ? 1 : 2 * (size_t)s->tree.depth;
     reduction_tree_release(&s->tree);
     return STATUS_OK;

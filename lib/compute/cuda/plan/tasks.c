@@ -210,18 +210,15 @@ static status list_norms(const sources *s, const float *reduced, norm_running_li
     const cuda_plan *p = s->plan;
     const size_t room = (size_t)p->units.count * sizeof(norm_running_task);
     norm_running_task *host, *device;
-    status rc;
-    TRY(cuda_take_host(d, room, &host, err));
-    TRY(cuda_take(d, room, &device, err));
+    NEED(cuda_take_host(d, room, &host, err));
+    NEED(cuda_take(d, room, &device, err));
     *list = (norm_running_list){
         .shards = p->options.shards, .sync = p->options.sync_batch_norm, .items = device};
     for (int i = 0; i < p->units.count; i++)
         if (p->units.units[i].norm)
             host[list->count++] = running_of(s, &p->units.units[i], reduced);
-    rc = cuda_enqueue_copy(d, device, host, room, cudaMemcpyHostToDevice, "listing batch norms",
-                           err);
-out:
-    return rc;
+    return cuda_enqueue_copy(d, device, host, room, cudaMemcpyHostToDevice, "listing batch norms",
+                             err);
 }
 
 status cuda_make_tasks(cuda_plan *p, const model_arrays *m, const norm_arrays *n,

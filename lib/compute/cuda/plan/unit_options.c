@@ -74,10 +74,9 @@ static bool makes_sums(const unit_list *list, const unit_layers *u, const engine
 }
 
 status cuda_units(const program *of, const engine_options *o, unit_list *list, error *err) {
-    status rc;
     *list = (unit_list){.count = 0};
-    TRY(check_layers(of, o, err));
-    TRY(units_init(list, of, o->receives, engine_has_logits(o), err));
+    NEED(check_layers(of, o, err));
+    NEED(units_init(list, of, o->receives, engine_has_logits(o), err));
     // Values of one shard follow those of another: only of a single one is a range one piece.
     if (o->local_shards == 1) units_lie_within(list, NULL);
     for (int i = 0; i < list->count; i++) {
@@ -85,6 +84,5 @@ status cuda_units(const program *of, const engine_options *o, unit_list *list, e
         u->options = options_of(u, o);
         if (makes_sums(list, u, o)) list->units[u->source.unit].options.sums_with_reader = true;
     }
-out:
-    return rc;
+    return STATUS_OK;
 }

@@ -42,17 +42,14 @@ static status loss_of_groups(engine *e, int groups, float *logits, float *losses
                               .targets = x->targets,
                               .logits = logits,
                               .losses = losses};
-    status rc;
-    TRY(cuda_select(d, err));
-    TRY(cuda_enqueue_copy(d, x->samples, x->samples_host, samples, cudaMemcpyHostToDevice, what,
-                          err));
-    TRY(cuda_enqueue_copy(d, x->targets, x->targets_host, targets, cudaMemcpyHostToDevice, what,
-                          err));
+    NEED(cuda_select(d, err));
+    NEED(cuda_enqueue_copy(d, x->samples, x->samples_host, samples, cudaMemcpyHostToDevice, what,
+                           err));
+    NEED(cuda_enqueue_copy(d, x->targets, x->targets_host, targets, cudaMemcpyHostToDevice, what,
+                           err));
     cuda_loss(cuda_main(d), &c, &t);
-    TRY(cuda_check(d, cudaGetLastError(), "computing a loss", err));
-    TRY(cuda_sync(e, err));
-out:
-    return rc;
+    NEED(cuda_check(d, cudaGetLastError(), "computing a loss", err));
+    return cuda_sync(e, err);
 }
 
 void cuda_loss_of_all(engine *e, const batch *whole, float *logits, float *losses) {
@@ -87,11 +84,8 @@ status cuda_send_blocks(const engine *e, const cut *c, size_t features, const fl
     float *const blocks = e->exchange.blocks;
     const blocks_task t = {features, e->input.device.first_group, (float *)from, blocks};
     size_t first, count;
-    status rc;
     groups_of(&e->shards, e->input.host.first_group, c->first, c->end, &first, &count);
     cuda_blocks_export(cuda_main(d), c, &t);
-    TRY(copy(d, e->part.out + first * floats, blocks + first * floats, count * floats, err));
-    rc = cuda_check(d, cudaGetLastError(), "exchanging activations", err);
-out:
-    return rc;
+    NEED(copy(d, e->part.out + first * floats, blocks + first * floats, count * floats, err));
+    return cuda_check(d, cudaGetLastError(), "exchanging activations", err);
 }

@@ -30,25 +30,20 @@ static status enqueue_step(engine *e, piece p, error *err) {
     const operations_of o = cuda_operations_of(&e->plan.training, p);
     const bool reducing = p == PIECE_REDUCED_STEP_AND_UPDATE;
     const launch_stream s = cuda_main(&e->device);
-    status rc;
     cuda_mark(&e->clock, MARK_BEGIN, s);
-    TRY(cuda_run_operations(e, o.first + o.receives, o.end - o.sends, reducing, err));
+    NEED(cuda_run_operations(e, o.first + o.receives, o.end - o.sends, reducing, err));
     if (p != PIECE_FORWARD && !reducing) {
-        if (!e->plan.options.stage) TRY(cuda_sum_gradients(e, 0, e->gradients.floats, s, err));
+        if (!e->plan.options.stage) NEED(cuda_sum_gradients(e, 0, e->gradients.floats, s, err));
         cuda_mark(&e->clock, MARK_BACKWARD, s);
     }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 static status enqueue(engine *e, piece p, error *err) {
-    status rc = STATUS_OK;
-    if (p != PIECE_UPDATE) TRY(enqueue_step(e, p, err));
-    if (p < PIECE_UPDATE) return rc;
+    if (p != PIECE_UPDATE) NEED(enqueue_step(e, p, err));
+    if (p < PIECE_UPDATE) return STATUS_OK;
     cuda_mark(&e->clock, MARK_UPDATE, cuda_main(&e->device));
-    TRY(cuda_run_update(e, err));
-out:
-    return rc;
+    return cuda_run_update(e, err);
 }
 
 // NCCL has its own thread for the calls of a non-blocking communicator (ncclGroupEndInternal in its
@@ -122,25 +117,20 @@ static bool has_graph(engine *e, piece p) {
 // Without a graph a step is many launches. When a stream is full of them, the next launch blocks
 // the host: forever, if a rank has died. So reductions under way are waited for first.
 static status run_as_it_is(engine *e, piece p, error *err) {
-    status rc;
-    TRY(cuda_finish_reductions(&e->place, err));
+    NEED(cuda_finish_reductions(&e->place, err));
     // Batch norms that meet wait for the stream during the piece.
     if (p == PIECE_REDUCED_STEP_AND_UPDATE) e->place.under_way = true;
-    rc = enqueue(e, p, err);
-out:
-    return rc;
+    return enqueue(e, p, err);
 }
 
 status cuda_run_piece(engine *e, piece p, error *err) {
     cudaGraphExec_t *const graph = &e->graphs.made[e->clock.marking][p][cuda_turn(&e->input)];
-    status rc = STATUS_OK;
     if (e->graphs.old) cuda_forget_graphs(e);
     if (!has_graph(e, p)) return run_as_it_is(e, p, err);
-    if (!*graph) TRY(make_graph(e, p, graph, err));
+    if (!*graph) NEED(make_graph(e, p, graph, err));
     launch_after_other(cuda_main(&e->device));
-    TRY(cuda_check(&e->device, cudaGraphLaunch(*graph, e->device.stream), "launching a graph",
-                   err));
+    NEED(cuda_check(&e->device, cudaGraphLaunch(*graph, e->device.stream), "launching a graph",
+                    err));
     if (e->clock.marking) e->clock.marked |= e->graphs.marks[p];
-out:
-    return rc;
+    return STATUS_OK;
 }

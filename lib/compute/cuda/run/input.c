@@ -74,18 +74,15 @@ static void write_samples(const engine *e, const batch *b) {
 static status take_turn(engine *e, error *err) {
     const cuda_device *d = &e->device;
     input_arrays *in = &e->input;
-    status rc;
-    TRY(cuda_check(d, cudaEventRecord(in->ahead[cuda_turn(in)].done, d->stream),
-                   "recording the end of a step", err));
+    NEED(cuda_check(d, cudaEventRecord(in->ahead[cuda_turn(in)].done, d->stream),
+                    "recording the end of a step", err));
     in->steps++;
     const input_turn *t = &in->ahead[cuda_turn(in)];
     in->host = t->host;
     in->device = t->device;
     e->clock.marking = !e->plan.options.deferred || in->steps % MARKED_EVERY == 1;
-    if (e->place.under_way) TRY(e->place.hooks->wait_for_turn(e->place.comm, err));
-    rc = cuda_check(d, cudaEventSynchronize(t->done), "waiting for the device", err);
-out:
-    return rc;
+    if (e->place.under_way) NEED(e->place.hooks->wait_for_turn(e->place.comm, err));
+    return cuda_check(d, cudaEventSynchronize(t->done), "waiting for the device", err);
 }
 
 // The images, which not every step sends, are at the end of the block.
@@ -99,27 +96,24 @@ status cuda_send(engine *e, bool images, error *err) {
     static const char what[] = "sending a step";
     const cuda_device *d = &e->device;
     const input_arrays *in = &e->input;
-    status rc;
-    TRY(cuda_check(d,
+    NEED(
+        cuda_check(d,
                    cudaMemcpyAsync(in->device.numbers, in->host.numbers,
                                    cuda_input_bytes(in, images), cudaMemcpyHostToDevice, d->copies),
                    what, err));
-    TRY(cuda_check(d, cudaEventRecord(in->arrived, d->copies), what, err));
+    NEED(cuda_check(d, cudaEventRecord(in->arrived, d->copies), what, err));
     cuda_mark(&e->clock, MARK_COPY, cuda_main(d));
     launch_after_other(cuda_main(d));
-    TRY(cuda_check(d, cudaStreamWaitEvent(d->stream, in->arrived, 0), what, err));
-out:
-    return rc;
+    return cuda_check(d, cudaStreamWaitEvent(d->stream, in->arrived, 0), what, err);
 }
 
 status cuda_tell(engine *e, const batch *b, error *err) {
-    status rc;
-    TRY(cuda_begin(&e->device, err));
+    NEED(cuda_begin(&e->device, err));
     const uint64_t asked = clock_now();
-    TRY(take_turn(e, err));
+    NEED(take_turn(e, err));
     const uint64_t begin = clock_now();
     e->clock.inside += begin - asked; // the device was working during that time
-    TRY(fit_counts(e, b, err));
+    NEED(fit_counts(e, b, err));
     fit_frozen(e, b->frozen);
     describe_shards(&e->shards, &e->input.host);
     write_samples(e, b);
@@ -127,8 +121,7 @@ status cuda_tell(engine *e, const batch *b, error *err) {
     e->clock.times.ns[PHASE_LOAD] += end - begin;
     trace_phase(e->plan.options.track, phase_name(PHASE_LOAD), begin, end);
     e->gradients.here = e->gradients.reduced = e->gradients.reduced_here = false;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status cuda_prepare(engine *e, const batch *b, error *err) {

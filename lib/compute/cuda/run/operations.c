@@ -20,15 +20,12 @@ static status exchange_rows(const engine *e, const cuda_unit *u, error *err) {
     const size_t own = (size_t)cuda_own_shards(&e->shards) * row, all = (size_t)o->shards * row;
     const norm_arrays *n = &e->norm;
     const cuda_device *d = &e->device;
-    status rc;
-    TRY(cuda_enqueue_copy(d, n->own_host, n->own, own, cudaMemcpyDeviceToHost,
-                          "reading batch norm's statistics", err));
-    TRY(cuda_sync(e, err));
-    TRY(o->exchange(o->exchange_context, n->own_host, row, n->all_host, err));
-    TRY(cuda_enqueue_copy(d, n->all, n->all_host, all, cudaMemcpyHostToDevice,
-                          "writing batch norm's statistics", err));
-out:
-    return rc;
+    NEED(cuda_enqueue_copy(d, n->own_host, n->own, own, cudaMemcpyDeviceToHost,
+                           "reading batch norm's statistics", err));
+    NEED(cuda_sync(e, err));
+    NEED(o->exchange(o->exchange_context, n->own_host, row, n->all_host, err));
+    return cuda_enqueue_copy(d, n->all, n->all_host, all, cudaMemcpyHostToDevice,
+                             "writing batch norm's statistics", err);
 }
 
 // ---- Products, and their further results ----
@@ -140,13 +137,11 @@ static status run_send(const engine *e, const cut *c, const cuda_unit *u, error 
 static status run_receive_gradient(const engine *e, const cut *c, const cuda_unit *u, error *err) {
     const cuda_loss_task *t = &e->plan.loss;
     const float *given = e->part.losses;
-    status rc;
-    TRY(cuda_receive_blocks(e, c, shape_size(u->layers->y), u->layers->last ? u->z : u->dy, err));
+    NEED(cuda_receive_blocks(e, c, shape_size(u->layers->y), u->layers->last ? u->z : u->dy, err));
     scale_logits(e, c, u);
     cuda_loss_sums(cuda_main(&e->device), c, given ? given : t->losses,
                    given ? e->input.device.first_group : NULL, &t->gradients, t->loss_at);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- All of them ----
@@ -225,24 +220,21 @@ status cuda_run_operations(engine *e, int first, int end, bool reducing, error *
     const cuda_device *d = &e->device;
     const cut c = cuda_cut(e);
     bool forked = false; // is there work on the side stream to wait for?
-    status rc = STATUS_OK;
     for (int i = first; i < end; i++) {
         const operation *op = &e->plan.training.operations[i];
         const phase p = operation_phase(op);
         const bool aside = runs_aside(e, op);
-        if (aside) TRY(cuda_wait_for(d, cuda_aside(d), d->stream, err));
-        TRY(run_operation(e, &c, op, true, err));
+        if (aside) NEED(cuda_wait_for(d, cuda_aside(d), d->stream, err));
+        NEED(run_operation(e, &c, op, true, err));
         forked |= aside;
-        if (reducing) TRY(reduce_behind(&e->place, i, forked, err));
+        if (reducing) NEED(reduce_behind(&e->place, i, forked, err));
         if (i + 1 < end && operation_phase(&op[1]) == p) continue;
-        if (forked) TRY(cuda_wait_for(d, cuda_main(d), d->side, err));
+        if (forked) NEED(cuda_wait_for(d, cuda_main(d), d->side, err));
         forked = false;
         if (p != PHASE_COPY) cuda_mark(&e->clock, mark_of(p), cuda_main(d));
     }
-    if (reducing) TRY(e->place.hooks->join_buckets(e->place.comm, err));
-    rc = cuda_check(d, cudaGetLastError(), "launching a kernel of a step", err);
-out:
-    return rc;
+    if (reducing) NEED(e->place.hooks->join_buckets(e->place.comm, err));
+    return cuda_check(d, cudaGetLastError(), "launching a kernel of a step", err);
 }
 
 status cuda_sum_gradients(const engine *e, size_t first, size_t end, launch_stream s, error *err) {
@@ -284,10 +276,7 @@ void cuda_prepare_inference(const engine *e) {
 
 status cuda_run_inference(const engine *e, error *err) {
     const cut c = cuda_cut(e);
-    status rc = STATUS_OK;
     for (int i = 0; i < e->plan.inference.operation_count; i++)
-        TRY(run_operation(e, &c, &e->plan.inference.operations[i], false, err));
-    rc = cuda_check(&e->device, cudaGetLastError(), "launching a kernel of an inference", err);
-out:
-    return rc;
+        NEED(run_operation(e, &c, &e->plan.inference.operations[i], false, err));
+    return cuda_check(&e->device, cudaGetLastError(), "launching a kernel of an inference", err);
 }

@@ -35,12 +35,9 @@ static status enqueue_copy(const cuda_device *d, engine_copy c, error *err) {
 }
 
 status cuda_copy(engine *e, const engine_copy *copies, int count, error *err) {
-    status rc;
-    TRY(cuda_begin(&e->device, err));
-    for (int i = 0; i < count; i++) TRY(enqueue_copy(&e->device, copies[i], err));
-    TRY(cuda_sync(e, err));
-out:
-    return rc;
+    NEED(cuda_begin(&e->device, err));
+    for (int i = 0; i < count; i++) NEED(enqueue_copy(&e->device, copies[i], err));
+    return cuda_sync(e, err);
 }
 
 // ---- Access ----
@@ -76,21 +73,18 @@ static status list_terms(engine *const *engines, int count, bool exact, int *ter
     peer_terms *t = &engines[0]->terms;
     const step_shards *shards = &engines[0]->shards;
     const size_t bytes = (size_t)shards->count * sizeof *t->merges;
-    status rc = STATUS_OK;
     *terms = 0;
     if (!t->merges) {
-        TRY(cuda_take(d, bytes, &t->merges, err));
-        TRY(cuda_take_host(d, bytes, &t->merges_host, err));
+        NEED(cuda_take(d, bytes, &t->merges, err));
+        NEED(cuda_take_host(d, bytes, &t->merges_host, err));
     }
     for (int i = 0; i < count; i++)
         for (int k = 0; k < engines[i]->shards.cover_count; k++, ++*terms)
             t->merges_host[*terms] =
                 exact ? reduction_tree_node_merges(&shards->tree, engines[i]->shards.cover[k])
                       : *terms > 0;
-    rc = cuda_enqueue_copy(d, t->merges, t->merges_host, (size_t)*terms * sizeof *t->merges,
-                           cudaMemcpyHostToDevice, "sending the order of a sum", err);
-out:
-    return rc;
+    return cuda_enqueue_copy(d, t->merges, t->merges_host, (size_t)*terms * sizeof *t->merges,
+                             cudaMemcpyHostToDevice, "sending the order of a sum", err);
 }
 
 // The number of terms grows only once or twice in an engine's lifetime: memory that has become too
@@ -100,19 +94,17 @@ static status fetch_terms(engine *const *engines, int count, int terms, error *e
     peer_terms *t = &first->terms;
     const size_t stride = first->gradients.stride;
     engine_copy c = {.floats = gradient_floats(first->plan.program)};
-    status rc = STATUS_OK;
     if (terms > t->room) {
-        TRY(cuda_take(&first->device, (size_t)terms * stride * sizeof(float), &t->gradients, err));
+        NEED(cuda_take(&first->device, (size_t)terms * stride * sizeof(float), &t->gradients, err));
         t->room = terms;
     }
     c.to = t->gradients;
     for (int i = 0; i < count; i++)
         for (int k = 0; k < engines[i]->shards.cover_count; k++, c.to += stride) {
             c.from = engines[i]->gradients.sums + (size_t)k * engines[i]->gradients.stride;
-            TRY(enqueue_copy(&first->device, c, err));
+            NEED(enqueue_copy(&first->device, c, err));
         }
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // The gradient buffers are complete: run() waited for them. The engine that makes the sum copies
@@ -121,9 +113,8 @@ static status sum_terms(engine *const *engines, int count, bool exact, error *er
     engine *const first = engines[0];
     const gradient_arrays *r = &first->gradients;
     int terms;
-    status rc;
-    TRY(list_terms(engines, count, exact, &terms, err));
-    TRY(fetch_terms(engines, count, terms, err));
+    NEED(list_terms(engines, count, exact, &terms, err));
+    NEED(fetch_terms(engines, count, terms, err));
     const cut c = {.end = terms};
     const reduce_task t = {.gradients = {first->terms.gradients, r->stride},
                            .merges = first->terms.merges,
@@ -131,26 +122,22 @@ static status sum_terms(engine *const *engines, int count, bool exact, error *er
                            .out = r->sums,
                            .out_stride = r->stride};
     cuda_reduce(cuda_main(&first->device), &c, &t);
-    TRY(cuda_check(&first->device, cudaGetLastError(), "launching the sum of engines' records",
-                   err));
-    TRY(cuda_sync(first, err));
-out:
-    return rc;
+    NEED(cuda_check(&first->device, cudaGetLastError(), "launching the sum of engines' records",
+                    err));
+    return cuda_sync(first, err);
 }
 
 // A stage, which has all shards, has not yet added up those of its ranges.
 status cuda_reduce_engines(engine *const *engines, int count, bool exact, error *err) {
     engine *const first = engines[0];
     gradient_arrays *r = &first->gradients;
-    status rc;
-    TRY(cuda_begin(&first->device, err));
+    NEED(cuda_begin(&first->device, err));
     first->shards.run_first = 0;
     first->shards.run_end = cuda_own_shards(&first->shards);
     if (first->plan.options.stage)
-        TRY(cuda_sum_gradients(first, 0, r->floats, cuda_main(&first->device), err));
-    if (count > 1) TRY(sum_terms(engines, count, exact, err));
+        NEED(cuda_sum_gradients(first, 0, r->floats, cuda_main(&first->device), err));
+    if (count > 1) NEED(sum_terms(engines, count, exact, err));
     r->here = r->reduced_here = false;
     r->reduced = true;
-out:
-    return rc;
+    return STATUS_OK;
 }

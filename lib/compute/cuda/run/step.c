@@ -11,28 +11,23 @@
 // reduces in buckets, the reduction and then the update. So the step waits for that call:
 // everything goes to the device as one copy and one graph.
 static status run_step(engine *e, const batch *b, error *err) {
-    status rc;
-    TRY(cuda_tell(e, b, err));
+    NEED(cuda_tell(e, b, err));
     e->step_waits = true;
-    if (e->plan.options.local_shards == e->shards.count || e->place.has_buckets) return rc;
+    if (e->plan.options.local_shards == e->shards.count || e->place.has_buckets) return STATUS_OK;
     const uint64_t begin = clock_now();
-    TRY(cuda_run_waiting(e, err));
-    TRY(cuda_sync(e, err)); // other engines wait for its results
+    NEED(cuda_run_waiting(e, err));
+    NEED(cuda_sync(e, err)); // other engines wait for its results
     e->clock.inside += clock_now() - begin;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status cuda_run_waiting(engine *e, error *err) {
-    status rc = STATUS_OK;
-    if (!e->step_waits) return rc;
+    if (!e->step_waits) return STATUS_OK;
     if (e->place.waits)
         return error_set(err, STATUS_FAILED, "cannot read a step that is being reduced");
     e->step_waits = false;
-    TRY(cuda_send(e, !e->input.data_set, err));
-    TRY(cuda_run_piece(e, PIECE_STEP, err));
-out:
-    return rc;
+    NEED(cuda_send(e, !e->input.data_set, err));
+    return cuda_run_piece(e, PIECE_STEP, err);
 }
 
 // ---- A step in parts ----
@@ -40,35 +35,30 @@ out:
 // Returns when the device has finished: other engines wait for what it sends, or have it wait.
 static status run_piece_of_part(engine *e, piece p, error *err) {
     const operations_of o = cuda_operations_of(&e->plan.training, p);
-    status rc = STATUS_OK;
-    if (o.receives) TRY(cuda_run_operations(e, o.first, o.first + 1, false, err));
-    TRY(cuda_run_piece(e, p, err));
-    if (o.sends) TRY(cuda_run_operations(e, o.end - 1, o.end, false, err));
-    TRY(cuda_sync(e, err));
-out:
-    return rc;
+    if (o.receives) NEED(cuda_run_operations(e, o.first, o.first + 1, false, err));
+    NEED(cuda_run_piece(e, p, err));
+    if (o.sends) NEED(cuda_run_operations(e, o.end - 1, o.end, false, err));
+    return cuda_sync(e, err);
 }
 
 // Every range of a step sends the whole step's input: a pipeline's stages meet at each range
 // anyway.
 static status run_some(engine *e, const batch *b, const run_part *part, error *err) {
     uint64_t begin = clock_now();
-    status rc;
     if (!part->backward) {
-        TRY(cuda_prepare(e, b, err));
+        NEED(cuda_prepare(e, b, err));
         begin = clock_now();
     } else {
-        TRY(cuda_begin(&e->device, err));
+        NEED(cuda_begin(&e->device, err));
         cuda_mark(&e->clock, MARK_COPY, cuda_main(&e->device));
     }
     e->part = *part;
     e->shards.run_first = part->first_shard;
     e->shards.run_end = part->end_shard;
-    TRY(run_piece_of_part(e, part->backward ? PIECE_BACKWARD : PIECE_FORWARD, err));
+    NEED(run_piece_of_part(e, part->backward ? PIECE_BACKWARD : PIECE_FORWARD, err));
     e->clock.inside += clock_now() - begin;
     cuda_book(&e->clock, &e->place, 1);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status cuda_run(engine *e, const batch *b, const run_part *part, error *err) {
@@ -82,16 +72,14 @@ status cuda_run(engine *e, const batch *b, const run_part *part, error *err) {
 static status fetch_gradients(engine *e, error *err) {
     const size_t bytes = gradient_floats(e->plan.program) * sizeof(float);
     gradient_arrays *r = &e->gradients;
-    status rc = STATUS_OK;
-    TRY(cuda_select(&e->device, err));
-    TRY(cuda_run_waiting(e, err));
+    NEED(cuda_select(&e->device, err));
+    NEED(cuda_run_waiting(e, err));
     for (int k = 0; k < e->shards.cover_count; k++)
-        TRY(cuda_enqueue_copy(&e->device, r->host[k], r->sums + (size_t)k * r->stride, bytes,
-                              cudaMemcpyDeviceToHost, "reading a record", err));
-    TRY(cuda_sync(e, err));
+        NEED(cuda_enqueue_copy(&e->device, r->host[k], r->sums + (size_t)k * r->stride, bytes,
+                               cudaMemcpyDeviceToHost, "reading a record", err));
+    NEED(cuda_sync(e, err));
     r->here = true;
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 float *const *cuda_gradients(engine *e, int *count) {
@@ -105,14 +93,11 @@ float *const *cuda_gradients(engine *e, int *count) {
 
 static status fetch_reduced(engine *e, error *err) {
     const gradient_arrays *r = &e->gradients;
-    status rc;
-    TRY(cuda_select(&e->device, err));
-    TRY(cuda_enqueue_copy(&e->device, r->reduced_host, r->sums,
-                          gradient_floats(e->plan.program) * sizeof *r->sums,
-                          cudaMemcpyDeviceToHost, "reading the reduced record", err));
-    TRY(cuda_sync(e, err));
-out:
-    return rc;
+    NEED(cuda_select(&e->device, err));
+    NEED(cuda_enqueue_copy(&e->device, r->reduced_host, r->sums,
+                           gradient_floats(e->plan.program) * sizeof *r->sums,
+                           cudaMemcpyDeviceToHost, "reading the reduced record", err));
+    return cuda_sync(e, err);
 }
 
 float *cuda_reduced(engine *e) {
@@ -155,38 +140,34 @@ static void write_rule(const engine *e, const update_rule *r, step_numbers *n) {
 static status send_update(engine *e, const update_rule *rule, error *err) {
     const gradient_arrays *r = &e->gradients;
     step_numbers *numbers = &e->input.rules[cuda_turn(&e->input)];
-    status rc;
     *numbers = *e->input.host.numbers;
     write_rule(e, rule, numbers);
-    TRY(cuda_enqueue_copy(&e->device, e->input.device.numbers, numbers, sizeof *numbers,
-                          cudaMemcpyHostToDevice, "sending an update's rule", err));
+    NEED(cuda_enqueue_copy(&e->device, e->input.device.numbers, numbers, sizeof *numbers,
+                           cudaMemcpyHostToDevice, "sending an update's rule", err));
     if (r->reduced_here)
-        TRY(cuda_enqueue_copy(&e->device, r->sums, r->reduced_host,
-                              gradient_floats(e->plan.program) * sizeof(float),
-                              cudaMemcpyHostToDevice, "sending the reduced record", err));
-out:
-    return rc;
+        NEED(cuda_enqueue_copy(&e->device, r->sums, r->reduced_host,
+                               gradient_floats(e->plan.program) * sizeof(float),
+                               cudaMemcpyHostToDevice, "sending the reduced record", err));
+    return STATUS_OK;
 }
 
 status cuda_collect(engine *e, update_result *results, int count, error *err) {
     const uint64_t begin = clock_now();
     result_arrays *r = &e->results;
-    status rc;
-    TRY(cuda_begin(&e->device, err));
+    NEED(cuda_begin(&e->device, err));
     if (count != r->pending)
         return error_set(err, STATUS_FAILED, "cannot collect %d results: %d are pending", count,
                          r->pending);
-    TRY(cuda_enqueue_copy(&e->device, r->host, r->device, (size_t)count * sizeof *r->host,
-                          cudaMemcpyDeviceToHost, "reading the results of steps", err));
-    TRY(cuda_sync(e, err));
+    NEED(cuda_enqueue_copy(&e->device, r->host, r->device, (size_t)count * sizeof *r->host,
+                           cudaMemcpyDeviceToHost, "reading the results of steps", err));
+    NEED(cuda_sync(e, err));
     for (int i = 0; i < count; i++)
         results[i] = (update_result){.loss = (float)((double)r->host[i].loss / r->samples[i]),
                                      .digest = r->host[i].digest};
     r->pending = 0;
     e->clock.inside += clock_now() - begin;
     cuda_book(&e->clock, &e->place, count);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 // Runs a step that waits for a reduction that waits for its update: all three.
@@ -200,38 +181,33 @@ static status run_reduced_step(engine *e, error *err) {
 }
 
 static status run_update(engine *e, const update_rule *rule, error *err) {
-    status rc = STATUS_OK;
-    if (e->gradients.reduced_here) TRY(cuda_run_waiting(e, err));
+    if (e->gradients.reduced_here) NEED(cuda_run_waiting(e, err));
     if (e->step_waits) {
         e->step_waits = false;
         write_rule(e, rule, e->input.host.numbers);
-        TRY(cuda_send(e, !e->input.data_set, err));
+        NEED(cuda_send(e, !e->input.data_set, err));
         return e->place.waits ? run_reduced_step(e, err)
                               : cuda_run_piece(e, PIECE_STEP_AND_UPDATE, err);
     }
-    TRY(send_update(e, rule, err));
-    TRY(cuda_run_piece(e, PIECE_UPDATE, err));
-out:
-    return rc;
+    NEED(send_update(e, rule, err));
+    return cuda_run_piece(e, PIECE_UPDATE, err);
 }
 
 status cuda_update_step(engine *e, const update_rule *rule, update_result *result, error *err) {
     const uint64_t begin = clock_now();
-    status rc;
     if (rule->kind != e->plan.kind)
         return error_set(err, STATUS_USAGE,
                          "cannot update: the engine was opened for another optimizer");
     if (e->results.pending == ENGINE_PENDING)
         return error_set(err, STATUS_FAILED,
                          "cannot update: earlier results have not been collected");
-    TRY(cuda_begin(&e->device, err));
-    TRY(run_update(e, rule, err));
+    NEED(cuda_begin(&e->device, err));
+    NEED(run_update(e, rule, err));
     e->results.samples[e->results.pending++] = e->input.host.numbers->samples;
     *result = (update_result){.pending = true};
     e->clock.inside += clock_now() - begin;
-    if (!e->plan.options.deferred) TRY(cuda_collect(e, result, 1, err));
-out:
-    return rc;
+    if (!e->plan.options.deferred) NEED(cuda_collect(e, result, 1, err));
+    return STATUS_OK;
 }
 
 // ---- Inference: images of any data set, up to a step's number of samples at a time ----
@@ -261,18 +237,16 @@ static status infer_part(engine *e, const uint8_t *const *pixels, size_t samples
                          error *err) {
     const size_t lanes = (size_t)e->plan.lanes, shards = (samples + lanes - 1) / lanes;
     const size_t bytes = shards * (size_t)e->plan.program->classes * lanes * sizeof(float);
-    status rc;
     copy_images(e, pixels, samples);
     e->shards.run_first = 0;
     e->shards.run_end = (int)shards;
-    TRY(cuda_send(e, true, err));
-    TRY(cuda_run_inference(e, err));
-    TRY(cuda_enqueue_copy(&e->device, e->results.logits_host, cuda_last_unit(&e->plan)->z, bytes,
-                          cudaMemcpyDeviceToHost, "reading logits", err));
-    TRY(cuda_sync(e, err));
+    NEED(cuda_send(e, true, err));
+    NEED(cuda_run_inference(e, err));
+    NEED(cuda_enqueue_copy(&e->device, e->results.logits_host, cuda_last_unit(&e->plan)->z, bytes,
+                           cudaMemcpyDeviceToHost, "reading logits", err));
+    NEED(cuda_sync(e, err));
     store_logits(e, samples, logits);
-out:
-    return rc;
+    return STATUS_OK;
 }
 
 status cuda_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,

@@ -386,7 +386,7 @@ int plot_stacked(const plot *p, text *script) {
         if (parts && !has_part(&s, part)) continue;
         text_append(script, drawn++ ? ", " : "plot ");
         text_format(script, "$p%zu using 1:2:3:4:5:6 with boxxyerror lw 0 lc rgb '%s' title ", part,
-                    colours[strtoul(colour->items[part]->text, NULL, 10)]);
+                    colours[strtoul(colour->items[part]->text, NULL, 10) % PLOT_COLOURS]);
         quote(script, part_name(&s, part));
     }
     plot_hatches(script, &s);

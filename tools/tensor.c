@@ -160,13 +160,8 @@ static status check_series_out(const run_series *s, const char *path, error *err
 
 static status write_series(const arguments *a, const run_series *runs, bool json, error *err) {
     text out = {0};
-    status rc = STATUS_OK;
-    if (json)
-        rc = run_series_json(runs, a->operands.count, &out, err);
-    else
-        run_series_csv(runs, a->operands.count, &out);
-    if (rc == STATUS_OK)
-        rc = output_write_file(a->out ? a->out : "-", text_string(&out), out.length, err);
+    (json ? run_series_json : run_series_csv)(runs, a->operands.count, &out);
+    const status rc = output_write_file(a->out ? a->out : "-", text_string(&out), out.length, err);
     text_release(&out);
     return rc;
 }

@@ -36,15 +36,14 @@ void json_begin(void) {
 
 // Quotation mark, backslash and control characters are escaped, by their short form if they have
 // one.
-static status put_string(text *b, const char *string, error *err) {
+static void put_string(text *b, const char *string) {
     static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    if (!printable_is_utf8(string))
-        return error_set(err, STATUS_INPUT, "cannot write JSON: a string is not valid UTF-8");
+    const unsigned end = printable_is_utf8(string) ? 0x100 : 0x80;
     text_append(b, "\"");
     while (*string) {
         size_t plain = 0;
-        while ((unsigned char)string[plain] >= 0x20 && string[plain] != '"' &&
-               string[plain] != '\\')
+        while ((unsigned char)string[plain] >= 0x20 && (unsigned char)string[plain] < end &&
+               string[plain] != '"' && string[plain] != '\\')
             plain++;
         text_bytes(b, string, plain);
         string += plain;
@@ -52,12 +51,13 @@ static status put_string(text *b, const char *string, error *err) {
         const char *place = strchr(escaped, *string);
         if (place)
             text_format(b, "\\%c", letters[place - escaped]);
+        else if ((unsigned char)*string >= end)
+            text_append(b, "?");
         else
             text_format(b, "\\u%04X", (unsigned)(unsigned char)*string);
         string++;
     }
     text_append(b, "\"");
-    return STATUS_OK;
 }
 
 // An integer keeps all its digits; "+1" and "-0" are not JSON and not canonical.
@@ -67,38 +67,38 @@ static void put_integer(text *b, const yaml_node *node) {
     text_format(b, "%s%s", negative ? "-" : "", digits);
 }
 
-static status put_number(text *b, const yaml_node *node, error *err) {
+static void put_number(text *b, const yaml_node *node) {
     double value = strtod(node->text, NULL);
-    if (!isfinite(value)) return put_string(b, node->text, err);
     char digits[NUMBER_TEXT_BYTES];
+    if (!isfinite(value)) {
+        put_string(b, node->text);
+        return;
+    }
     number_text(value, digits);
     text_append(b, digits);
-    return STATUS_OK;
 }
 
-static status put_scalar(text *b, const yaml_node *node, error *err) {
+static void put_scalar(text *b, const yaml_node *node) {
     switch (yaml_scalar_type(node)) {
-    case YAML_NULL: text_append(b, "null"); return STATUS_OK;
+    case YAML_NULL: text_append(b, "null"); break;
     case YAML_BOOLEAN:
         text_append(b, *node->text == 't' || *node->text == 'T' ? "true" : "false");
-        return STATUS_OK;
-    case YAML_INTEGER: put_integer(b, node); return STATUS_OK;
-    case YAML_NUMBER: return put_number(b, node, err);
-    case YAML_STRING: break;
+        break;
+    case YAML_INTEGER: put_integer(b, node); break;
+    case YAML_NUMBER: put_number(b, node); break;
+    case YAML_STRING: put_string(b, node->text); break;
     }
-    return put_string(b, node->text, err);
 }
 
-static status put_node(text *b, const yaml_node *node, error *err);
+static void put_node(text *b, const yaml_node *node);
 
-static status put_sequence(text *b, const yaml_node *node, error *err) {
+static void put_sequence(text *b, const yaml_node *node) {
     text_append(b, "[");
     for (size_t i = 0; i < node->count; i++) {
         if (i) text_append(b, ",");
-        NEED(put_node(b, node->items[i], err));
+        put_node(b, node->items[i]);
     }
     text_append(b, "]");
-    return STATUS_OK;
 }
 
 typedef struct member {
@@ -110,48 +110,42 @@ static int by_key(const void *a, const void *b) {
     return strcmp(((const member *)a)->key, ((const member *)b)->key);
 }
 
-static status put_mapping(text *b, const yaml_node *node, error *err) {
-    status rc = STATUS_OK;
+static void put_mapping(text *b, const yaml_node *node) {
     member *members = memory_new(node->count, sizeof *members);
     for (size_t i = 0; i < node->count; i++) members[i] = (member){node->keys[i], node->items[i]};
     qsort(members, node->count, sizeof *members, by_key);
     text_append(b, "{");
     for (size_t i = 0; i < node->count; i++) {
         if (i) text_append(b, ",");
-        TRY(put_string(b, members[i].key, err));
+        put_string(b, members[i].key);
         text_append(b, ":");
-        TRY(put_node(b, members[i].value, err));
+        put_node(b, members[i].value);
     }
     text_append(b, "}");
-out:
     free(members);
-    return rc;
 }
 
-static status put_node(text *b, const yaml_node *node, error *err) {
+static void put_node(text *b, const yaml_node *node) {
     switch (node->kind) {
-    case YAML_SCALAR: return put_scalar(b, node, err);
-    case YAML_SEQUENCE: return put_sequence(b, node, err);
-    case YAML_MAPPING: break;
+    case YAML_SCALAR: put_scalar(b, node); break;
+    case YAML_SEQUENCE: put_sequence(b, node); break;
+    case YAML_MAPPING: put_mapping(b, node); break;
     }
-    return put_mapping(b, node, err);
 }
 
-status json_from_yaml(const yaml_node *node, char **json, error *err) {
+char *json_from_yaml(const yaml_node *node) {
     text t = {0};
-    status rc = put_node(&t, node, err);
-    *json = rc == STATUS_OK ? text_take(&t) : NULL;
-    text_release(&t);
-    return rc;
+    put_node(&t, node);
+    return text_take(&t);
 }
 
 // ---- Printing for --json ----
 
 status json_print(const yaml_node *node, error *err) {
     text line = {0};
-    status rc = put_node(&line, node, err);
+    put_node(&line, node);
     text_append(&line, "\n");
-    if (rc == STATUS_OK) rc = output_write_file("-", text_string(&line), line.length, err);
+    const status rc = output_write_file("-", text_string(&line), line.length, err);
     text_release(&line);
     return rc;
 }

@@ -5,7 +5,7 @@
 // Canonical JSON: compact, object keys in byte order, UTF-8 as it is; scalars that came from YAML
 // become null, numbers, booleans or strings by YAML's core rules (quoted ones are strings);
 // integers keep all their digits, other numbers are written by number_text (number_text.h). Equal
-// content gives equal bytes.
+// content gives equal bytes. In a text that is not UTF-8, the bytes that are not ASCII become '?'.
 #ifndef LOCKSTEP_BASE_JSON_H
 #define LOCKSTEP_BASE_JSON_H
 
@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/yaml_tree.h"
 
-// Writes the tree as canonical JSON into a new string; free() it.
-status json_from_yaml(const yaml_node *node, char **text, error *err) MUST_CHECK;
+// Returns the tree as canonical JSON; free() it.
+char *json_from_yaml(const yaml_node *node) MUST_CHECK;
 
 // Prints the tree as canonical JSON and a line feed to standard output: the --json output of every
 // tool.

@@ -387,32 +387,27 @@ status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int h
     return tensor_file_add(f, "ids", TENSOR_U32, 1, shape, ids, false, err);
 }
 
+// Takes ownership of the list.
 static status add_list(tensor_file *f, const char *key, yaml_node *list, error *err) {
-    char *text = NULL;
-    status rc = json_from_yaml(list, &text, err);
-    if (rc == STATUS_OK) rc = tensor_file_add_metadata(f, key, text, err);
+    char *text = json_from_yaml(list);
+    const status rc = tensor_file_add_metadata(f, key, text, err);
     free(text);
+    yaml_free(list);
     return rc;
 }
 
 static status add_names(tensor_file *f, const char *key, const char *const *names, int count,
                         error *err) {
-    status rc = STATUS_OK;
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < count; i++) yaml_append(list, yaml_new_string(names[i]));
-    rc = add_list(f, key, list, err);
-    yaml_free(list);
-    return rc;
+    return add_list(f, key, list, err);
 }
 
 static status add_numbers(tensor_file *f, const char *key, const float *values, int count,
                           error *err) {
-    status rc = STATUS_OK;
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < count; i++) yaml_append(list, yaml_new_float(values[i]));
-    rc = add_list(f, key, list, err);
-    yaml_free(list);
-    return rc;
+    return add_list(f, key, list, err);
 }
 
 status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,

@@ -252,24 +252,20 @@ static status key_part(const yaml_node *root, const char *name, yaml_kind kind,
 
 status manifest_key_of(const yaml_node *root, char key[SHA256_TEXT_BYTES], error *err) {
     const yaml_node *tool, *bits, *parameters, *inputs;
-    char *text = NULL;
-    yaml_node *what = NULL;
-    status rc;
-    TRY(key_part(root, "tool", YAML_SCALAR, &tool, err));
-    TRY(key_part(root, "bits", YAML_SCALAR, &bits, err));
-    TRY(key_part(root, "parameters", YAML_MAPPING, &parameters, err));
-    TRY(key_part(root, "inputs", YAML_SEQUENCE, &inputs, err));
-    what = yaml_new(YAML_MAPPING);
+    NEED(key_part(root, "tool", YAML_SCALAR, &tool, err));
+    NEED(key_part(root, "bits", YAML_SCALAR, &bits, err));
+    NEED(key_part(root, "parameters", YAML_MAPPING, &parameters, err));
+    NEED(key_part(root, "inputs", YAML_SEQUENCE, &inputs, err));
+    yaml_node *what = yaml_new(YAML_MAPPING);
     yaml_put(what, "tool", yaml_copy(tool));
     yaml_put(what, "bits", yaml_copy(bits));
     yaml_put(what, "parameters", manifest_key_parameters(parameters));
     yaml_put(what, "inputs", input_hashes(inputs));
-    TRY(json_from_yaml(what, &text, err));
+    char *text = json_from_yaml(what);
     sha256_buffer(text, strlen(text), key);
-out:
     free(text);
     yaml_free(what);
-    return rc;
+    return STATUS_OK;
 }
 
 status manifest_key(const manifest *m, char key[SHA256_TEXT_BYTES], error *err) {

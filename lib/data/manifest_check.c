@@ -191,75 +191,63 @@ out:
 
 // ---- Diff ----
 
-typedef struct comparing {
-    manifest_findings *findings;
-    error *err;
-} comparing;
-
-// Formats a value in at most `size` bytes: scalars as they are, collections as JSON.
-static status show(const yaml_node *node, char *text, size_t size, error *err) {
-    if (!node || node->kind == YAML_SCALAR) {
-        snprintf(text, size, "%s", node ? node->text : "(absent)");
-        return STATUS_OK;
-    }
-    char *json;
-    NEED(json_from_yaml(node, &json, err));
-    snprintf(text, size, "%s", json);
-    free(json);
-    return STATUS_OK;
+// Returns a scalar as it is, a collection as JSON; free() it.
+static char *show(const yaml_node *node) {
+    if (node && node->kind != YAML_SCALAR) return json_from_yaml(node);
+    return memory_string(node ? node->text : "(absent)");
 }
 
-static status unequal(comparing *c, const char *path, const yaml_node *a, const yaml_node *b) {
-    char left[100], right[100];
-    status rc = show(a, left, sizeof left, c->err);
-    if (rc == STATUS_OK) rc = show(b, right, sizeof right, c->err);
-    if (rc != STATUS_OK) return rc;
-    manifest_finding(c->findings, "%s: %s != %s", path, left, right);
-    return STATUS_OK;
+static void unequal(manifest_findings *f, const char *path, const yaml_node *a,
+                    const yaml_node *b) {
+    char *left = show(a), *right = show(b);
+    manifest_finding(f, "%s: %.99s != %.99s", path, left, right);
+    free(left);
+    free(right);
 }
 
 static bool is_time(const char *key) {
     return strstr(key, "seconds") || !strcmp(key, "phases");
 }
 
-static status compare(comparing *c, const char *path, const yaml_node *a, const yaml_node *b);
+static void compare(manifest_findings *f, const char *path, const yaml_node *a, const yaml_node *b);
 
 // Compares the keys of `a`. With `rest`, only reports those that `b` does not have.
-static status compare_keys(comparing *c, const char *path, const yaml_node *a, const yaml_node *b,
-                           bool rest) {
+static void compare_keys(manifest_findings *f, const char *path, const yaml_node *a,
+                         const yaml_node *b, bool rest) {
     for (size_t i = 0; i < a->count; i++) {
         const char *key = a->keys[i];
         const yaml_node *other = yaml_find(b, key);
         if (is_time(key) || (rest && other)) continue;
         char *below = memory_format("%s.%s", path, key);
-        status rc =
-            rest ? unequal(c, below, NULL, a->items[i]) : compare(c, below, a->items[i], other);
+        if (rest)
+            unequal(f, below, NULL, a->items[i]);
+        else
+            compare(f, below, a->items[i], other);
         free(below);
-        if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
 }
 
-static status compare_items(comparing *c, const char *path, const yaml_node *a,
-                            const yaml_node *b) {
+static void compare_items(manifest_findings *f, const char *path, const yaml_node *a,
+                          const yaml_node *b) {
     for (size_t i = 0; i < a->count; i++) {
         char *below = memory_format("%s.%zu", path, i);
-        status rc = compare(c, below, a->items[i], b->items[i]);
+        compare(f, below, a->items[i], b->items[i]);
         free(below);
-        if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
 }
 
 // Recurses as long as both have the same kind; skips times at every level.
-static status compare(comparing *c, const char *path, const yaml_node *a, const yaml_node *b) {
+static void compare(manifest_findings *f, const char *path, const yaml_node *a,
+                    const yaml_node *b) {
     if (a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING) {
-        status rc = compare_keys(c, path, a, b, false);
-        return rc == STATUS_OK ? compare_keys(c, path, b, a, true) : rc;
+        compare_keys(f, path, a, b, false);
+        compare_keys(f, path, b, a, true);
+    } else if (a && b && a->kind == YAML_SEQUENCE && b->kind == YAML_SEQUENCE &&
+               a->count == b->count) {
+        compare_items(f, path, a, b);
+    } else if (!yaml_equal(a, b)) {
+        unequal(f, path, a, b);
     }
-    if (a && b && a->kind == YAML_SEQUENCE && b->kind == YAML_SEQUENCE && a->count == b->count)
-        return compare_items(c, path, a, b);
-    return yaml_equal(a, b) ? STATUS_OK : unequal(c, path, a, b);
 }
 
 static const char *identity(const yaml_node *file) {
@@ -275,13 +263,14 @@ static bool was_read(const yaml_node *inputs, const char *hash) {
 }
 
 // Reports the inputs that only `a` has, each source once.
-static void compare_inputs(comparing *c, const yaml_node *a, const yaml_node *b, bool swapped) {
+static void compare_inputs(manifest_findings *f, const yaml_node *a, const yaml_node *b,
+                           bool swapped) {
     for (size_t i = 0; i < a->count; i++) {
         const char *hash = identity(a->items[i]);
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++) seen = !strcmp(identity(a->items[k]), hash);
         if (seen || was_read(b, hash)) continue;
-        manifest_finding(c->findings, "inputs: %s != %s", swapped ? "(absent)" : hash,
+        manifest_finding(f, "inputs: %s != %s", swapped ? "(absent)" : hash,
                          swapped ? hash : "(absent)");
     }
 }
@@ -297,16 +286,15 @@ static bool holds_times(const char *path) {
     return !strcmp(name, "steps.st.zst") || !strcmp(name, "state.st.zst");
 }
 
-static status compare_output(comparing *c, const char *path, const yaml_node *a,
-                             const yaml_node *b) {
-    if (holds_times(path)) return STATUS_OK;
+static void compare_output(manifest_findings *f, const char *path, const yaml_node *a,
+                           const yaml_node *b) {
+    if (holds_times(path)) return;
     const char *key = yaml_find(a, "content") && yaml_find(b, "content") ? "content" : "sha256";
     const yaml_node *x = yaml_find(a, key), *y = yaml_find(b, key);
-    if (yaml_equal(x, y)) return STATUS_OK;
+    if (yaml_equal(x, y)) return;
     char *name = memory_format("outputs.%s.%s", path, key);
-    status rc = unequal(c, name, x, y);
+    unequal(f, name, x, y);
     free(name);
-    return rc;
 }
 
 // Kept states hold times, too, and are no part of the result.
@@ -314,38 +302,35 @@ static bool is_kept_state(const char *path) {
     return strncmp(path, "states/", 7) == 0;
 }
 
-static status compare_outputs(comparing *c, const yaml_node *a, const yaml_node *b, bool swapped) {
+static void compare_outputs(manifest_findings *f, const yaml_node *a, const yaml_node *b,
+                            bool swapped) {
     for (size_t i = 0; i < a->count; i++) {
         const char *path = text_of(a->items[i], "path");
         const yaml_node *other = find_output(b, path);
-        status rc = STATUS_OK;
         if (is_kept_state(path)) continue;
         if (!other)
-            manifest_finding(c->findings, "outputs.%s: %s", path,
+            manifest_finding(f, "outputs.%s: %s", path,
                              swapped ? "(absent) != written" : "written != (absent)");
         else if (!swapped)
-            rc = compare_output(c, path, a->items[i], other);
-        if (rc != STATUS_OK) return rc;
+            compare_output(f, path, a->items[i], other);
     }
-    return STATUS_OK;
 }
 
-static status compare_tools(comparing *c, const yaml_node *a, const yaml_node *b) {
+static void compare_tools(manifest_findings *f, const yaml_node *a, const yaml_node *b) {
     const yaml_node *x = yaml_find(a, "tool"), *y = yaml_find(b, "tool");
-    if (!x || !y || x->kind != YAML_SCALAR || y->kind != YAML_SCALAR)
-        return yaml_equal(x, y) ? STATUS_OK : unequal(c, "tool", x, y);
-    return manifest_same_kind(x->text, y->text) ? STATUS_OK : unequal(c, "tool", x, y);
+    const bool named = x && y && x->kind == YAML_SCALAR && y->kind == YAML_SCALAR;
+    if (!(named ? manifest_same_kind(x->text, y->text) : yaml_equal(x, y)))
+        unequal(f, "tool", x, y);
 }
 
-status manifest_diff(const yaml_node *a, const yaml_node *b, manifest_findings *f, error *err) {
-    comparing c = {f, err};
+void manifest_diff(const yaml_node *a, const yaml_node *b, manifest_findings *f) {
     const yaml_node *inputs[] = {yaml_find(a, "inputs"), yaml_find(b, "inputs")};
     const yaml_node *outputs[] = {yaml_find(a, "outputs"), yaml_find(b, "outputs")};
-    NEED(compare_tools(&c, a, b));
-    compare_inputs(&c, inputs[0], inputs[1], false);
-    compare_inputs(&c, inputs[1], inputs[0], true);
-    NEED(compare_outputs(&c, outputs[0], outputs[1], false));
-    NEED(compare_outputs(&c, outputs[1], outputs[0], true));
-    NEED(compare(&c, "parameters", yaml_find(a, "parameters"), yaml_find(b, "parameters")));
-    return compare(&c, "results", yaml_find(a, "results"), yaml_find(b, "results"));
+    compare_tools(f, a, b);
+    compare_inputs(f, inputs[0], inputs[1], false);
+    compare_inputs(f, inputs[1], inputs[0], true);
+    compare_outputs(f, outputs[0], outputs[1], false);
+    compare_outputs(f, outputs[1], outputs[0], true);
+    compare(f, "parameters", yaml_find(a, "parameters"), yaml_find(b, "parameters"));
+    compare(f, "results", yaml_find(a, "results"), yaml_find(b, "results"));
 }

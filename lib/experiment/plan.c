@@ -21,8 +21,8 @@ static status flow_text(const yaml_node *value, char **text, error *err) {
 
 static status value_text(const yaml_node *value, char **text, error *err) {
     if (value && value->kind != YAML_SCALAR) return flow_text(value, text, err);
-    if (value && value->quoted) return json_from_yaml(value, text, err);
-    *text = memory_string(value ? value->text : "null");
+    *text = value && value->quoted ? json_from_yaml(value)
+                                   : memory_string(value ? value->text : "null");
     return STATUS_OK;
 }
 

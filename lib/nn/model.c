@@ -344,15 +344,13 @@ static yaml_node *describe_input(shape input) {
 }
 
 // Takes ownership of `layers`.
-static status describe(model *m, yaml_node *layers, error *err) {
-    status rc = STATUS_OK;
+static void describe(model *m, yaml_node *layers) {
     yaml_node *d = m->description = yaml_new(YAML_MAPPING);
     yaml_put(d, "schema", yaml_new_string("lockstep.model/1"));
     yaml_put(d, "name", yaml_new_string(m->name));
     yaml_put(d, "input", describe_input(m->program.input));
     yaml_put(d, "layers", layers);
-    rc = json_from_yaml(d, &m->canonical, err);
-    return rc;
+    m->canonical = json_from_yaml(d);
 }
 
 status model_from_yaml(model *m, const yaml_node *root, error *err) {
@@ -365,7 +363,7 @@ status model_from_yaml(model *m, const yaml_node *root, error *err) {
     b.written = yaml_new(YAML_SEQUENCE);
     TRY(read_layers(&b, layers));
     m->program.classes = layer_shape(&b, b.source).channels;
-    rc = describe(m, b.written, err);
+    describe(m, b.written);
     b.written = NULL;
 out:
     yaml_free(b.written);

@@ -30,10 +30,8 @@ static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
         snprintf(text, SHOWN_BYTES, "none");
     else if (node->kind == YAML_SCALAR)
         snprintf(text, SHOWN_BYTES, "%s", node->text);
-    else if (json_from_yaml(node, &json, NULL) == STATUS_OK)
-        snprintf(text, SHOWN_BYTES, "%s", json);
     else
-        snprintf(text, SHOWN_BYTES, "another value");
+        snprintf(text, SHOWN_BYTES, "%s", json = json_from_yaml(node));
     free(json);
 }
 

@@ -159,17 +159,15 @@ static void drop_pixels(const yaml_node *charts) {
     }
 }
 
-status facts_write(facts *f, text *json, error *err) {
+void facts_write(facts *f, text *json) {
     const yaml_node *reports = yaml_find(f->root, "reports");
-    char *written = NULL;
     for (size_t i = 0; reports && i < reports->count; i++) {
         const yaml_node *studies = yaml_find(reports->items[i], "studies");
         for (size_t k = 0; k < studies->count; k++) refer_to_runs(studies->items[k]);
         refer_to_runs(reports->items[i]);
     }
     drop_pixels(yaml_find(f->root, "charts"));
-    const status rc = json_from_yaml(f->root, &written, err);
-    if (rc == STATUS_OK) text_format(json, "%s\n", written);
+    char *written = json_from_yaml(f->root);
+    text_format(json, "%s\n", written);
     free(written);
-    return rc;
 }

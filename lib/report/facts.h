@@ -32,7 +32,7 @@ status facts_make(facts *f, const results *r, const facts_head *head, bool drawi
 void facts_release(facts *f);
 // Writes report.json, in which each run is once and no picture is. The facts are then no longer
 // those of a page.
-status facts_write(facts *f, text *json, error *err) MUST_CHECK;
+void facts_write(facts *f, text *json);
 
 // Returns the figure that KEY means for a mapping with a name: NAME.KEY; of an experiment also that
 // of its only run, or the mean over its repeats. NULL: none. *known: KEY is the name of a metric.

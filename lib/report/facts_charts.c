@@ -281,9 +281,9 @@ static void append_variant(text *out, const plan *p, const planned *one) {
     if (p->vary->count == 1) text_format(out, "%s ", p->vary->items[0]->text);
     for (size_t i = 0; i < p->vary->count; i++) {
         const yaml_node *own = planned_value(one, p->vary->items[i]->text);
-        char *json = NULL;
-        if (own && json_from_yaml(own, &json, NULL) == STATUS_OK)
-            text_format(out, "%s%s", i ? ", " : "", own->kind == YAML_SCALAR ? own->text : json);
+        if (!own) continue;
+        char *json = json_from_yaml(own);
+        text_format(out, "%s%s", i ? ", " : "", own->kind == YAML_SCALAR ? own->text : json);
         free(json);
     }
 }

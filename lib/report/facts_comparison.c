@@ -152,9 +152,7 @@ static yaml_node *values_of(const plan *p, const planned *one) {
         const char *key = p->vary->items[i]->text;
         const yaml_node *own = planned_value(one, key);
         yaml_node *value = yaml_new(YAML_MAPPING);
-        char *json = NULL;
-        if (own && own->kind != YAML_SCALAR && json_from_yaml(own, &json, NULL) != STATUS_OK)
-            json = NULL;
+        char *json = own && own->kind != YAML_SCALAR ? json_from_yaml(own) : NULL;
         yaml_put(value, "key", json_new_text(key));
         yaml_put(value, "value",
                  own && own->kind == YAML_SCALAR ? yaml_copy(own) : json_new_text(json));

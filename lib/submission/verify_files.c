@@ -41,28 +41,14 @@ static void add_trace(verification *v, const char *kind, const char *hash) {
     if (*hash) strvec_format(&v->traces, "%s %s", kind, hash);
 }
 
-static status add_record(verification *v, const yaml_node *root, error *err) {
-    const yaml_node *run = yaml_find(root, "run");
-    char hash[SHA256_TEXT_BYTES], *text = NULL;
-    status rc = STATUS_OK;
-    if (!run) return rc;
-    TRY(json_from_yaml(run, &text, err));
-    sha256_buffer(text, strlen(text), hash);
-    add_trace(v, "record", hash);
-out:
-    free(text);
-    return rc;
-}
-
 // `times` is the file of the times of its steps.
-static status add_traces(verification *v, const yaml_node *root, const char *times, error *err) {
-    const char *content = manifest_output_content(root, times);
-    status rc = add_record(v, root, err);
-    if (rc == STATUS_OK && *content) {
-        add_trace(v, "times", content);
-        return STATUS_OK;
-    }
-    return rc;
+static void add_traces(verification *v, const yaml_node *root, const char *times) {
+    const yaml_node *run = yaml_find(root, "run");
+    char hash[SHA256_TEXT_BYTES] = "", *text = run ? json_from_yaml(run) : NULL;
+    if (text) sha256_buffer(text, strlen(text), hash);
+    add_trace(v, "record", hash);
+    add_trace(v, "times", manifest_output_content(root, times));
+    free(text);
 }
 
 // ---- Files ----
@@ -86,7 +72,7 @@ static status check_manifest(files *f, const char *path, const char *times, erro
     TRY(manifest_verify_text(path, &f->findings, err));
     TRY(manifest_verify_key(path, &f->findings, err));
     TRY(manifest_verify_packed(path, &f->findings, err));
-    if (times) rc = add_traces(f->v, root, times, err);
+    if (times) add_traces(f->v, root, times);
 out:
     yaml_free(root);
     return rc;

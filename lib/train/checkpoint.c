@@ -165,10 +165,8 @@ static status add_number(tensor_file *f, const char *key, uint64_t value, error 
 }
 
 static status add_tree(tensor_file *f, const char *key, const yaml_node *tree, error *err) {
-    char *text;
-    status rc = json_from_yaml(tree, &text, err);
-    if (rc != STATUS_OK) return rc;
-    rc = tensor_file_add_metadata(f, key, text, err);
+    char *text = json_from_yaml(tree);
+    const status rc = tensor_file_add_metadata(f, key, text, err);
     free(text);
     return rc;
 }
@@ -307,7 +305,7 @@ static status check_identity(const run_identity *run, const tensor_file *f, cons
     TRY(read_metadata(f, path, "parameters", &text, err));
     TRY(json_to_yaml(text, path, &theirs, err));
     // JSON and YAML print numbers differently (1e-05, 1.0e-05): convert both sides the same way.
-    TRY(json_from_yaml(run->parameters, &json, err));
+    json = json_from_yaml(run->parameters);
     TRY(json_to_yaml(json, path, &mine, err));
     TRY(checkpoint_check_parameters(mine, theirs, path, err));
     TRY(check_hash(f, path, "data", "training data", run->data, err));

@@ -46,14 +46,11 @@ static void put_views(const evaluate_settings *s, yaml_node *parameters) {
 }
 
 static status put_parameters(const evaluate_model *e, manifest *m, error *err) {
-    yaml_node *parameters = manifest_parameters(m);
+    yaml_node *parameters = manifest_parameters(m), *normalize;
+    char *text = model_file_normalization_text(&e->model.normalization);
     status rc;
-    yaml_node *normalize = NULL;
-    char *text = NULL;
-    TRY(model_file_normalization_text(&e->model.normalization, &text, err));
     TRY(json_to_yaml(text, "normalize", &normalize, err));
     yaml_put(parameters, "normalize", normalize);
-    normalize = NULL; // yaml_put owns it now
     yaml_put(parameters, "architecture", yaml_copy(e->model.model.description));
     train_manifest_backend(m, devices_arithmetic(e->settings->devices));
     put_views(e->settings, parameters);

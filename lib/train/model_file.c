@@ -60,23 +60,20 @@ static yaml_node *number_list(const float *values, int count) {
     return list;
 }
 
-status model_file_normalization_text(const normalization *n, char **text, error *err) {
-    status rc = STATUS_OK;
+char *model_file_normalization_text(const normalization *n) {
     yaml_node *tree = yaml_new(YAML_MAPPING);
     yaml_put(tree, "mean", number_list(n->mean, n->channels));
     yaml_put(tree, "std", number_list(n->std, n->channels));
-    TRY(json_from_yaml(tree, text, err));
-out:
+    char *text = json_from_yaml(tree);
     yaml_free(tree);
-    return rc;
+    return text;
 }
 
 status model_file_describe(const model *m, const float *parameters, const float *buffers,
                            const normalization *n, const char *classes, tensor_file *f,
                            error *err) {
     status rc;
-    char *normalize = NULL;
-    TRY(model_file_normalization_text(n, &normalize, err));
+    char *normalize = model_file_normalization_text(n);
     TRY(tensor_file_add_metadata(f, "model", m->canonical, err));
     TRY(tensor_file_add_metadata(f, "normalize", normalize, err));
     if (classes) TRY(tensor_file_add_metadata(f, "classes", classes, err));

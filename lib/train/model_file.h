@@ -41,7 +41,7 @@ status model_file_write(const char *path, const model *m, const float *parameter
                         const float *buffers, const normalization *n, const char *classes,
                         tensor_file *f, error *err) MUST_CHECK;
 
-// Writes {"mean":[...],"std":[...]} to `text`, as canonical JSON; free() it.
-status model_file_normalization_text(const normalization *n, char **text, error *err) MUST_CHECK;
+// Returns {"mean":[...],"std":[...]} as canonical JSON; free() it.
+char *model_file_normalization_text(const normalization *n) MUST_CHECK;
 
 #endif

@@ -272,14 +272,12 @@ void run_series_csv(const run_series *runs, size_t count, text *out) {
 
 // ---- JSON ----
 
-static status append_json_text(text *out, const char *name, error *err) {
-    char *quoted = NULL;
+static void append_json_text(text *out, const char *name) {
     yaml_node *node = json_new_string(name);
-    status rc = json_from_yaml(node, &quoted, err);
-    if (rc == STATUS_OK) text_append(out, quoted);
+    char *quoted = json_from_yaml(node);
+    text_append(out, quoted);
     free(quoted);
     yaml_free(node);
-    return rc;
 }
 
 static void append_json_cell(text *out, bool first, cell c) {
@@ -311,12 +309,11 @@ static void append_json_epochs(const run_series *s, text *out) {
     text_append(out, "]}");
 }
 
-status run_series_json(const run_series *runs, size_t count, text *out, error *err) {
-    status rc = STATUS_OK;
+void run_series_json(const run_series *runs, size_t count, text *out) {
     text_append(out, "{\"runs\":[");
-    for (size_t r = 0; rc == STATUS_OK && r < count; r++) {
+    for (size_t r = 0; r < count; r++) {
         text_format(out, "%s{\"run\":", r ? "," : "");
-        rc = append_json_text(out, runs[r].name, err);
+        append_json_text(out, runs[r].name);
         text_append(out, ",");
         append_json_steps(&runs[r], out);
         text_append(out, ",");
@@ -324,5 +321,4 @@ status run_series_json(const run_series *runs, size_t count, text *out, error *e
         text_append(out, "}");
     }
     text_append(out, "]}\n");
-    return rc;
 }

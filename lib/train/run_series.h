@@ -55,7 +55,6 @@ void run_series_csv(const run_series *runs, size_t count, struct text *out);
 
 // Appends {"runs": [{"run", "steps": {column: [value of each step]}, "epochs": {column: [of each
 // epoch]}}]}, with the columns of the CSV file, without "epoch_". Unknown values are null.
-status run_series_json(const run_series *runs, size_t count, struct text *out,
-                       error *err) MUST_CHECK;
+void run_series_json(const run_series *runs, size_t count, struct text *out);
 
 #endif

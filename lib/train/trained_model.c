@@ -110,17 +110,14 @@ yaml_node *trained_model_classes(const trained_model *t) {
     return labels_names(tensor_file_metadata(&t->checkpoint, "classes"), t->model.program.classes);
 }
 
-status trained_model_class_list(const trained_model *t, char **text, error *err) {
-    yaml_node *names = trained_model_classes(t);
-    yaml_node *list = names ? yaml_new(YAML_SEQUENCE) : NULL;
-    status rc = names && !list ? STATUS_FAILED : STATUS_OK;
-    *text = NULL;
-    for (size_t i = 0; rc == STATUS_OK && list && i < names->count; i++)
+char *trained_model_class_list(const trained_model *t) {
+    yaml_node *names = trained_model_classes(t), *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; names && i < names->count; i++)
         yaml_append(list, json_new_string(names->items[i]->text));
-    if (rc == STATUS_OK && list) rc = json_from_yaml(list, text, err);
+    char *text = names ? json_from_yaml(list) : NULL;
     yaml_free(names);
     yaml_free(list);
-    return rc;
+    return text;
 }
 
 // ---- Computing ----

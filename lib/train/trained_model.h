@@ -38,7 +38,7 @@ void trained_model_release(trained_model *t);
 yaml_node *trained_model_classes(const trained_model *t);
 
 // The same as a JSON list of strings; free() it. NULL likewise.
-status trained_model_class_list(const trained_model *t, char **text, error *err) MUST_CHECK;
+char *trained_model_class_list(const trained_model *t) MUST_CHECK;
 
 // Opens an engine for inference with these weights, on the first of the devices, which must be
 // open. The caller closes it.

@@ -80,13 +80,12 @@ static status check_same_run(trainer *t, error *err) {
     const run_identity *run = &t->o->run;
     const executor_options *x = &t->o->executor;
     status rc = STATUS_OK;
-    char mine[SHA256_TEXT_BYTES], *json = NULL, *text = NULL, *all = NULL;
-    TRY(json_from_yaml(run->parameters, &json, err));
-    text = memory_format("%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64 " %d", json,
-                         run->data, run->init, run->bits, t->c->step,
-                         devices_arithmetic(x->devices), x->reduce_fast, t->o->stop_after_steps,
-                         t->o->checkpoint_steps, t->o->keep_states);
-    all = memory_new((size_t)t->comm->size, sizeof mine);
+    char mine[SHA256_TEXT_BYTES], *json = json_from_yaml(run->parameters);
+    char *text = memory_format("%s %s %s %d %" PRIu64 " %s %d %" PRIu64 " %" PRIu64 " %d", json,
+                               run->data, run->init, run->bits, t->c->step,
+                               devices_arithmetic(x->devices), x->reduce_fast,
+                               t->o->stop_after_steps, t->o->checkpoint_steps, t->o->keep_states);
+    char *all = memory_new((size_t)t->comm->size, sizeof mine);
     sha256_buffer(text, strlen(text), mine);
     TRY(t->comm->ops->all_gather(t->comm, mine, sizeof mine, all, err));
     for (int r = 1; r < t->comm->size; r++)

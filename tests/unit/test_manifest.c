@@ -336,9 +336,8 @@ static yaml_node *stage(const char *tool, double accuracy, const char *source) {
 
 static void diff_finds(yaml_node *a, yaml_node *b, size_t count, const char *line) {
     manifest_findings f = {0};
-    error err = {0};
     bool seen = !count;
-    MUST(manifest_diff(a, b, &f, &err));
+    manifest_diff(a, b, &f);
     for (size_t i = 0; i < f.count; i++) seen = seen || !strcmp(f.lines[i], line);
     if (f.count != count || !seen)
         fail_msg("%zu findings, first '%s', expected %zu with '%s'", f.count,

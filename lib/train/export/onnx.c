@@ -661,19 +661,15 @@ static void put_pair(text *t, const char *key, const char *value) {
     protobuf_end(t, pair);
 }
 
-static status put_metadata(text *t, const trained_model *m, error *err) {
-    char *normalize = NULL, *classes = NULL;
-    status rc;
-    TRY(model_file_normalization_text(&m->normalization, &normalize, err));
-    TRY(trained_model_class_list(m, &classes, err));
+static void put_metadata(text *t, const trained_model *m) {
+    char *normalize = model_file_normalization_text(&m->normalization);
+    char *classes = trained_model_class_list(m);
     put_pair(t, "classes", classes);
     put_pair(t, "model", m->model.canonical);
     put_pair(t, "normalize", normalize);
     put_pair(t, "source", m->checkpoint.content);
-out:
     free(normalize);
     free(classes);
-    return rc;
 }
 
 static status refuse_size(const char *path, error *err) {
@@ -685,19 +681,20 @@ static status refuse_size(const char *path, error *err) {
 
 status onnx_write(const trained_model *m, const char *path, const char *to, error *err) {
     const program *p = &m->model.program;
-    status rc = STATUS_OK;
+    status rc;
     text t = {0};
-    if (p->parameters + p->buffers > PROTOBUF_MAX / sizeof(float)) TRY(refuse_size(path, err));
+    if (p->parameters + p->buffers > PROTOBUF_MAX / sizeof(float)) return refuse_size(path, err);
     protobuf_integer(&t, MODEL_IR_VERSION, IR_VERSION);
     protobuf_string(&t, MODEL_PRODUCER, "lockstep");
     put_graph(&t, m);
     const size_t opset = protobuf_begin(&t, MODEL_OPSET);
     protobuf_integer(&t, OPSET_VERSION, OPSET);
     protobuf_end(&t, opset);
-    TRY(put_metadata(&t, m, err));
-    if (t.length > PROTOBUF_MAX) TRY(refuse_size(path, err));
-    rc = output_write_file(to, t.data, t.length, err);
-out:
+    put_metadata(&t, m);
+    if (t.length > PROTOBUF_MAX)
+        rc = refuse_size(path, err);
+    else
+        rc = output_write_file(to, t.data, t.length, err);
     text_release(&t);
     return rc;
 }

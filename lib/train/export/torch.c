@@ -341,40 +341,34 @@ static void put_graph(text *t, const program *p) {
 }
 
 // A JSON string, or list of strings, is also one in Python.
-static status put_constants(text *t, const trained_model *m, const char *classes, error *err) {
+static void put_constants(text *t, const trained_model *m, const char *classes) {
     const program *p = &m->model.program;
-    char *name = NULL;
     yaml_node *node = json_new_string(m->model.name);
-    status rc = json_from_yaml(node, &name, err);
-    if (rc == STATUS_OK) {
-        text_format(t, "NAME = %s\n", name);
-        text_format(t, "INPUT = (%d, %d, %d)  # channels, height, width\n", p->input.channels,
-                    p->input.height, p->input.width);
-        text_format(t, "CLASSES = %s\n", classes ? classes : "None  # the checkpoint has no names");
-        put_floats(t, "MEAN", m->normalization.mean, m->normalization.channels);
-        put_floats(t, "STD", m->normalization.std, m->normalization.channels);
-        put_graph(t, p);
-    }
+    char *name = json_from_yaml(node);
+    text_format(t, "NAME = %s\n", name);
+    text_format(t, "INPUT = (%d, %d, %d)  # channels, height, width\n", p->input.channels,
+                p->input.height, p->input.width);
+    text_format(t, "CLASSES = %s\n", classes ? classes : "None  # the checkpoint has no names");
+    put_floats(t, "MEAN", m->normalization.mean, m->normalization.channels);
+    put_floats(t, "STD", m->normalization.std, m->normalization.channels);
+    put_graph(t, p);
     free(name);
     yaml_free(node);
-    return rc;
 }
 
 // ---- The files ----
 
 static status write_program(const trained_model *m, const char *classes, const char *file,
                             error *err) {
-    status rc;
     text t = {0};
     text_append(&t, HEAD);
-    TRY(put_constants(&t, m, classes, err));
+    put_constants(&t, m, classes);
     text_append(&t, FUNCTIONS);
     put_formulas(&t, &m->model.program);
     text_append(&t, CLASS_HEAD);
     put_layers(&t, &m->model);
     text_append(&t, TAIL);
-    TRY(output_write_file(file, t.data, t.length, err));
-out:
+    const status rc = output_write_file(file, t.data, t.length, err);
     text_release(&t);
     return rc;
 }
@@ -394,12 +388,11 @@ out:
 status torch_write(const trained_model *m, const char *path, const char *folder, error *err) {
     char *code = memory_format("%s/model.py", folder);
     char *weights = memory_format("%s/model.safetensors", folder);
-    char *classes = NULL;
+    char *classes = trained_model_class_list(m);
     status rc = STATUS_OK;
     const named_file in = {"MODEL", path}, out[] = {{"--out", code}, {"--out", weights}};
     TRY(named_files_check(&in, 1, out, 2, err));
     TRY(check_names(m, path, err));
-    TRY(trained_model_class_list(m, &classes, err));
     TRY(output_make_folder(folder, err));
     TRY(write_weights(m, classes, weights, err));
     TRY(write_program(m, classes, code, err));

@@ -151,11 +151,10 @@ static void print_trainings(const pipeline *p, const planned_runs *runs) {
 
 static status write_plan(const options *o, const pipeline *p, const planned_runs *runs,
                          error *err) {
-    char *lines = NULL, *yaml = NULL;
+    char *lines = plan_lines(runs->plan), *yaml = NULL;
     size_t bytes;
     status rc = STATUS_OK;
     for (size_t i = 0; i < runs->count; i++) describe(p, &runs->items[i]);
-    plan_lines(runs->plan, &lines);
     TRY(yaml_write_text(runs->plan, &yaml, &bytes, err));
     if (o->out) TRY(output_write_file(o->out, yaml, bytes, err));
     log_reasons(p->log, runs->plan);

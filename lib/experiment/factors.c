@@ -63,18 +63,18 @@ static void append(yaml_node *list, const char *pattern, const yaml_node *settin
     yaml_put(item, pattern, yaml_copy(settings));
 }
 
-void patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept, yaml_node **list) {
+yaml_node *patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept) {
     size_t k = 0;
-    *list = yaml_new(YAML_SEQUENCE);
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < count; i++) {
         const bool differs = patterns_differ(&pairs[i]), stays = differs && kept >> k & 1u;
         const yaml_node *settings = stays ? pairs[i].from : pairs[i].to;
         k += differs;
-        if (settings) append(*list, pairs[i].pattern, settings);
+        if (settings) append(list, pairs[i].pattern, settings);
     }
-    if ((*list)->count > 0) return;
-    yaml_free(*list);
-    *list = NULL;
+    if (list->count > 0) return list;
+    yaml_free(list);
+    return NULL;
 }
 
 // ---- Factors ----

@@ -84,8 +84,8 @@ enum { PATTERN_PAIRS_MAX = 2 * EXPERIMENT_MAX_PATTERNS };
 bool patterns_merge(const experiment *from, const experiment *to,
                     pattern_pair pairs[PATTERN_PAIRS_MAX], size_t *count);
 
-// Makes the list in which the k-th pattern that differs has its settings in `from` if bit k of
-// `kept` is set, else those in `to`. *list is NULL if it would be empty.
-void patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept, yaml_node **list);
+// Returns the list in which the k-th pattern that differs has its settings in `from` if bit k of
+// `kept` is set, else those in `to`; NULL if it would be empty. Free with yaml_free.
+yaml_node *patterns_mix(const pattern_pair *pairs, size_t count, uint64_t kept);
 
 #endif

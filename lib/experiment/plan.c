@@ -6,68 +6,65 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "experiment/lookup.h"
 
 // Writes a collection on one line, as people do: {kind: sgd, lr: 0.1}.
-static status flow_text(const yaml_node *value, char **text, error *err) {
-    size_t bytes;
+static char *flow_text(const yaml_node *value) {
+    char *line;
+    size_t bytes = 0;
+    error err;
     yaml_node *flow = yaml_copy(value);
     flow->flow = true;
-    status rc = yaml_write_text(flow, text, &bytes, err);
+    // It fails only for bytes that are not UTF-8, which no file has that was read.
+    if (yaml_write_text(flow, &line, &bytes, &err) != STATUS_OK) line = json_from_yaml(value);
     yaml_free(flow);
-    while (rc == STATUS_OK && bytes && (*text)[bytes - 1] == '\n') (*text)[--bytes] = 0;
-    return rc;
+    while (bytes && line[bytes - 1] == '\n') line[--bytes] = 0;
+    return line;
 }
 
-static status value_text(const yaml_node *value, char **text, error *err) {
-    if (value && value->kind != YAML_SCALAR) return flow_text(value, text, err);
-    *text = value && value->quoted ? json_from_yaml(value)
-                                   : memory_string(value ? value->text : "null");
-    return STATUS_OK;
+char *plan_value_text(const yaml_node *value) {
+    if (!value) return memory_string("null");
+    if (value->kind != YAML_SCALAR) return flow_text(value);
+    return value->quoted ? json_from_yaml(value) : memory_string(value->text);
 }
 
-status plan_assignment(const char *key, const yaml_node *value, char **assignment, error *err) {
-    char *text;
-    *assignment = NULL;
-    NEED(value_text(value, &text, err));
-    *assignment = memory_format("%s=%s", key, text);
-    free(text);
-    return STATUS_OK;
+char *plan_assignment(const char *key, const yaml_node *value) {
+    char *written = plan_value_text(value), *assignment = memory_format("%s=%s", key, written);
+    free(written);
+    return assignment;
 }
 
-void plan_new(const char *kind, const char *file, yaml_node **plan) {
-    *plan = yaml_new(YAML_MAPPING);
-    yaml_put(*plan, "schema", yaml_new_string("lockstep.plan/1"));
-    yaml_put(*plan, "kind", yaml_new_string(kind));
-    if (file) yaml_put(*plan, "experiment", yaml_new_string(file));
+yaml_node *plan_new(const char *kind, const char *file) {
+    yaml_node *plan = yaml_new(YAML_MAPPING);
+    yaml_put(plan, "schema", yaml_new_string("lockstep.plan/1"));
+    yaml_put(plan, "kind", yaml_new_string(kind));
+    if (file) yaml_put(plan, "experiment", yaml_new_string(file));
+    return plan;
 }
 
-void plan_add_run(yaml_node *plan, const char *name, yaml_node **run) {
+yaml_node *plan_add_run(yaml_node *plan, const char *name) {
     if (!yaml_find(plan, "runs")) yaml_put(plan, "runs", yaml_new(YAML_SEQUENCE));
-    yaml_node *made = yaml_new(YAML_MAPPING);
-    yaml_append((yaml_node *)yaml_find(plan, "runs"), made);
-    yaml_put(made, "name", yaml_new_string(name));
-    yaml_put(made, "set", yaml_new(YAML_SEQUENCE));
-    *run = made;
+    yaml_node *run = yaml_new(YAML_MAPPING);
+    yaml_append((yaml_node *)yaml_find(plan, "runs"), run);
+    yaml_put(run, "name", yaml_new_string(name));
+    yaml_put(run, "set", yaml_new(YAML_SEQUENCE));
+    return run;
 }
 
 void plan_add_set(yaml_node *run, const char *assignment) {
     yaml_append((yaml_node *)yaml_find(run, "set"), yaml_new_string(assignment));
 }
 
-status plan_add_value(yaml_node *run, const char *key, const yaml_node *value, error *err) {
-    char *assignment;
-    status rc = plan_assignment(key, value, &assignment, err);
-    if (rc == STATUS_OK) plan_add_set(run, assignment);
+void plan_add_value(yaml_node *run, const char *key, const yaml_node *value) {
+    char *assignment = plan_assignment(key, value);
+    plan_add_set(run, assignment);
     free(assignment);
-    return rc;
 }
 
-status plan_add_mapping(yaml_node *run, const yaml_node *mapping, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && mapping && i < mapping->count; i++)
-        rc = plan_add_value(run, mapping->keys[i], mapping->items[i], err);
-    return rc;
+void plan_add_mapping(yaml_node *run, const yaml_node *mapping) {
+    for (size_t i = 0; mapping && i < mapping->count; i++)
+        plan_add_value(run, mapping->keys[i], mapping->items[i]);
 }
 
 // ---- Files named in files ----
@@ -119,26 +116,19 @@ out:
 
 // ---- Lines ----
 
-// Appends `word` to the text that *line holds.
-static void append(char **line, const char *separator, const char *word) {
-    char *longer = memory_format("%s%s%s", *line, separator, word);
-    free(*line);
-    *line = longer;
-}
-
-void plan_lines(const yaml_node *plan, char **lines) {
+char *plan_lines(const yaml_node *plan) {
+    text lines = {0};
     const yaml_node *runs = yaml_find(plan, "runs");
     const char *first = strcmp(yaml_find(plan, "kind")->text, "reproduction") ? "name" : "folder";
-    *lines = memory_string("");
     for (size_t i = 0; i < runs->count; i++) {
         const yaml_node *one = runs->items[i], *set = yaml_find(one, "set");
         const yaml_node *file = yaml_find(one, "experiment");
         if (!file) file = yaml_find(plan, "experiment");
-        append(lines, "", yaml_find(one, first)->text);
-        append(lines, "\t", file->text);
-        for (size_t k = 0; k < set->count; k++) append(lines, "\t", set->items[k]->text);
-        append(lines, "\n", "");
+        text_format(&lines, "%s\t%s", yaml_find(one, first)->text, file->text);
+        for (size_t k = 0; k < set->count; k++) text_format(&lines, "\t%s", set->items[k]->text);
+        text_append(&lines, "\n");
     }
+    return text_take(&lines);
 }
 
 // ---- `quick` of a reproduction ----
@@ -155,9 +145,8 @@ status plan_try_quick(yaml_node *trial, const yaml_node *quick, const char *file
     error local = {0};
     const size_t before = yaml_find(trial, "set")->count;
     if (!quick) return STATUS_OK;
-    status rc = plan_add_mapping(trial, quick, err);
-    if (rc != STATUS_OK) return rc;
-    rc = plan_experiment(file, yaml_find(trial, "set"), &e, &local);
+    plan_add_mapping(trial, quick);
+    status rc = plan_experiment(file, yaml_find(trial, "set"), &e, &local);
     experiment_release(&e);
     if (rc == STATUS_OK) return rc;
     const yaml_node *fault = plan_quick_fault(quick, before, &local);

@@ -49,24 +49,24 @@ status plan_study(const char *path, const char *const *set, size_t set_count, ya
 status plan_reproduction(const char *path, bool quick, const char *const *set, size_t set_count,
                          yaml_node **plan, error *err) MUST_CHECK;
 
-// Writes one line per run: its name (in a reproduction: its folder), the experiment file and the
-// assignments, separated by tabs. free() `lines`.
-void plan_lines(const yaml_node *plan, char **lines);
+// Returns one line per run: its name (in a reproduction: its folder), the experiment file and the
+// assignments, separated by tabs. free() it.
+char *plan_lines(const yaml_node *plan);
 
-// For the planners. Writes "KEY=VALUE" for --set, on one line; a NULL value (absent) becomes null.
-status plan_assignment(const char *key, const yaml_node *value, char **assignment,
-                       error *err) MUST_CHECK;
-// Appends a new run with an empty list `set`.
-void plan_add_run(yaml_node *plan, const char *name, yaml_node **run);
+// For the planners. Returns the VALUE of a --set, on one line; of NULL (absent), null. free() it.
+char *plan_value_text(const yaml_node *value);
+// Returns "KEY=VALUE" for --set. free() it.
+char *plan_assignment(const char *key, const yaml_node *value);
+// Appends a new run with an empty list `set`, and returns it.
+yaml_node *plan_add_run(yaml_node *plan, const char *name);
 // Appends an assignment to the run's `set`.
 void plan_add_set(yaml_node *run, const char *assignment);
 // Creates a plan {schema, kind, experiment}. `file`, the experiment of all runs, may be NULL.
-void plan_new(const char *kind, const char *file, yaml_node **plan);
+yaml_node *plan_new(const char *kind, const char *file);
 // Appends "KEY=VALUE", as from plan_assignment, to the run's `set`.
-status plan_add_value(yaml_node *run, const char *key, const yaml_node *value,
-                      error *err) MUST_CHECK;
+void plan_add_value(yaml_node *run, const char *key, const yaml_node *value);
 // The same for every key of a mapping, which may be NULL.
-status plan_add_mapping(yaml_node *run, const yaml_node *mapping, error *err) MUST_CHECK;
+void plan_add_mapping(yaml_node *run, const yaml_node *mapping);
 // Finds the experiment or study that `value` in the file `from` names (lookup_run). Errors give
 // the place of the value. free() `path`.
 status plan_find(const char *from, const char *folder, const yaml_node *value, const char *key,

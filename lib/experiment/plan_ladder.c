@@ -53,20 +53,20 @@ out:
 }
 
 // The initial weights of `to`, whose file is found from the current folder.
-static status name_weights(const ladder *l, const yaml_node *value, char **assignment, error *err) {
+static char *name_weights(const ladder *l, const yaml_node *value) {
     yaml_node *weights = yaml_copy(value);
     yaml_put(weights, "file", yaml_new_string(l->to.weights_path));
-    status rc = plan_assignment("initial_weights", weights, assignment, err);
+    char *assignment = plan_assignment("initial_weights", weights);
     yaml_free(weights);
-    return rc;
+    return assignment;
 }
 
 static status add_set(ladder *l, const char *key, const yaml_node *value, error *err) {
-    char *assignment = NULL;
+    char *assignment;
     if (value && strcmp(key, "initial_weights") == 0) {
-        NEED(name_weights(l, value, &assignment, err));
+        assignment = name_weights(l, value);
     } else if (strcmp(key, "architecture") != 0) {
-        NEED(plan_assignment(key, value, &assignment, err));
+        assignment = plan_assignment(key, value);
     } else {
         if (!l->model && name_model(l, err) != STATUS_OK) return STATUS_FAILED;
         assignment = memory_format("model=%s", l->model);
@@ -80,10 +80,9 @@ static status add_set(ladder *l, const char *key, const yaml_node *value, error 
 static status add_patterns(ladder *l, uint64_t kept, error *err) {
     pattern_pair pairs[PATTERN_PAIRS_MAX];
     size_t count;
-    yaml_node *list = NULL;
     if (!patterns_merge(&l->from, &l->to, pairs, &count))
         return error_set(err, STATUS_FAILED, "cannot change the patterns of 'tensors' one by one");
-    patterns_mix(pairs, count, kept >> FACTORS, &list);
+    yaml_node *list = patterns_mix(pairs, count, kept >> FACTORS);
     status rc = add_set(l, "tensors", list, err);
     yaml_free(list);
     return rc;
@@ -138,38 +137,39 @@ static status step(ladder *l, uint64_t *factors, char why[WHY_BYTES], error *err
 
 // ---- Runs ----
 
-static const char *shown(const ladder *l, const difference *d, const yaml_node *node, char **text,
-                         error *err) {
+// Puts an empty list that is written on one line.
+static yaml_node *put_list(yaml_node *mapping, const char *key) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(mapping, key, list);
+    list->flow = true;
+    return list;
+}
+
+// Puts `KEY: [from, to]`.
+static void put_pair(yaml_node *changes, const char *key, const char *from, const char *to) {
+    yaml_node *pair = put_list(changes, key);
+    yaml_append(pair, yaml_new_string(from));
+    yaml_append(pair, yaml_new_string(to));
+}
+
+static char *shown(const ladder *l, const difference *d, const yaml_node *node) {
     if (strcmp(d->key, "architecture") == 0)
-        return node == d->from ? l->from.model.name : l->to.model.name;
-    if (plan_assignment("", node, text, err) != STATUS_OK) return NULL;
-    return node ? *text + 1 : "none";
+        return memory_string(node == d->from ? l->from.model.name : l->to.model.name);
+    return node ? plan_value_text(node) : memory_string("none");
 }
 
 // `changes: {KEY: [from, to]}`, for the keys of these factors.
-static status put_changes(const ladder *l, yaml_node *run, uint64_t factors, error *err) {
-    status rc = STATUS_OK;
-    char *from = NULL, *to = NULL;
+static void put_changes(const ladder *l, yaml_node *run, uint64_t factors) {
     yaml_node *changes = yaml_new(YAML_MAPPING);
     yaml_put(run, "changes", changes);
     for (size_t i = 0; i < l->differences.count; i++) {
         const difference *d = &l->differences.items[i];
         if (!(factors >> d->factor & 1u)) continue;
-        const char *a = shown(l, d, d->from, &from, err), *b = shown(l, d, d->to, &to, err);
-        yaml_node *pair = yaml_new(YAML_SEQUENCE);
-        yaml_put(changes, d->name, pair);
-        pair->flow = true;
-        TRY(a && b ? STATUS_OK : STATUS_FAILED);
-        yaml_append(pair, yaml_new_string(a));
-        yaml_append(pair, yaml_new_string(b));
+        char *from = shown(l, d, d->from), *to = shown(l, d, d->to);
+        put_pair(changes, d->name, from, to);
         free(from);
         free(to);
-        from = to = NULL;
     }
-out:
-    free(from);
-    free(to);
-    return rc;
 }
 
 // `published_factors: [...]`: the published differences between the files of two runs with figures.
@@ -179,9 +179,7 @@ static void put_published_factors(yaml_node *run, const experiment *from, const 
     uint64_t done = 0;
     factors_find_published(from, to, &found);
     if (!found.count) return;
-    yaml_node *list = yaml_new(YAML_SEQUENCE);
-    yaml_put(run, "published_factors", list);
-    list->flow = true;
+    yaml_node *list = put_list(run, "published_factors");
     for (size_t i = 0; i < found.count; i++) {
         const int f = found.items[i].factor;
         const bool rest = f == FACTOR_REST;
@@ -198,9 +196,7 @@ static void put_same(yaml_node *run, const experiment *is, const experiment *kno
     factors_find(known, is, &found);
     yaml_put(run, "same_as", yaml_new_string(known->name));
     if (!found.count) return;
-    yaml_node *list = yaml_new(YAML_SEQUENCE);
-    yaml_put(run, "same_but", list);
-    list->flow = true;
+    yaml_node *list = put_list(run, "same_but");
     for (size_t i = 0; i < found.count; i++)
         yaml_append(list, yaml_new_string(found.items[i].name));
 }
@@ -221,17 +217,17 @@ static void put_known(ladder *l, yaml_node *run, const experiment *is, bool asid
 }
 
 // Adds the run `is`: the assignments that lead to it, and the file that it equals.
-static void add_run(ladder *l, const char *slug, const char *role, const experiment *is,
-                    yaml_node **run) {
+static yaml_node *add_run(ladder *l, const char *slug, const char *role, const experiment *is) {
     char name[NAME_BYTES + 8], assignment[NAME_BYTES + 16];
     const yaml_node *runs = yaml_find(l->plan, "runs");
     snprintf(name, sizeof name, "%02zu-%.100s", runs ? runs->count : 0, slug);
     snprintf(assignment, sizeof assignment, "name=%s", name);
-    plan_add_run(l->plan, name, run);
-    yaml_put(*run, "role", yaml_new_string(role));
-    for (size_t i = 0; i < l->sets; i++) plan_add_set(*run, l->set[i]);
-    plan_add_set(*run, assignment);
-    put_known(l, *run, is, strcmp(role, "control") == 0);
+    yaml_node *run = plan_add_run(l->plan, name);
+    yaml_put(run, "role", yaml_new_string(role));
+    for (size_t i = 0; i < l->sets; i++) plan_add_set(run, l->set[i]);
+    plan_add_set(run, assignment);
+    put_known(l, run, is, strcmp(role, "control") == 0);
+    return run;
 }
 
 // Leaves the characters that a name may have.
@@ -271,20 +267,16 @@ static void put_reason(const ladder *l, yaml_node *run, uint64_t factors, const 
     yaml_put(run, "because", yaml_new_string(why));
 }
 
-static status add_step(ladder *l, uint64_t factors, const char *why, error *err) {
+static void add_step(ladder *l, uint64_t factors, const char *why) {
     char name[NAME_BYTES];
-    yaml_node *run, *list = NULL;
-    add_run(l, name_step(l, factors, name), "step", &l->now, &run);
-    list = yaml_new(YAML_SEQUENCE);
-    yaml_put(run, "factors", list);
-    list->flow = true;
+    yaml_node *run = add_run(l, name_step(l, factors, name), "step", &l->now);
+    yaml_node *list = put_list(run, "factors");
     for (int place = 0; place < l->differences.factors; place++) {
         const int f = factor_at(&l->differences, place);
         if (factors >> f & 1u) yaml_append(list, yaml_new_string(factor_name(&l->differences, f)));
     }
-    NEED(put_changes(l, run, factors, err));
+    put_changes(l, run, factors);
     put_reason(l, run, factors, why);
-    return STATUS_OK;
 }
 
 // ---- The control run ----
@@ -299,20 +291,15 @@ static bool rate_stays(const ladder *l) {
 // Adds an assignment of the control run, and `changes: {KEY: [from, to]}` to display it.
 static void control_set(ladder *l, yaml_node *changes, const char *key, const char *from,
                         const char *to) {
-    yaml_node *pair = yaml_new(YAML_SEQUENCE);
-    char *assignment = memory_format("%s=%s", key, to);
-    l->set[l->sets++] = assignment;
-    yaml_put(changes, key, pair);
-    pair->flow = true;
-    yaml_append(pair, yaml_new_string(from));
-    yaml_append(pair, yaml_new_string(to));
+    l->set[l->sets++] = memory_format("%s=%s", key, to);
+    put_pair(changes, key, from, to);
 }
 
 // Adds a run of the same batch with a linearly scaled rate, after an epoch of warm-up if it grows.
 static status add_control(ladder *l, error *err) {
     status rc = STATUS_OK;
     experiment control = {0};
-    yaml_node *run, *changes = yaml_new(YAML_MAPPING);
+    yaml_node *changes = yaml_new(YAML_MAPPING);
     size_t before = l->sets;
     bool grows = l->now.global_batch > l->from.global_batch;
     const schedule *s = &l->now.schedule;
@@ -323,8 +310,7 @@ static status add_control(ladder *l, error *err) {
     control_set(l, changes, "lr_scaling", "none", scaling);
     if (warm_up) control_set(l, changes, "schedule.warmup_epochs", "0", "1");
     TRY(experiment_read(&control, l->from_path, l->set, l->sets, err));
-    add_run(l, "global-batch-scaled-rate", "control", &control, &run);
-    yaml_put(run, "changes", changes);
+    yaml_put(add_run(l, "global-batch-scaled-rate", "control", &control), "changes", changes);
     changes = NULL; // yaml_put owns it now
 out:
     experiment_release(&control);
@@ -348,7 +334,6 @@ static status check_arrival(const ladder *l, error *err) {
 }
 
 static status begin(ladder *l, const char *const *set, size_t set_count, error *err) {
-    yaml_node *run;
     NEED(experiment_read(&l->from, l->from_path, set, set_count, err));
     NEED(experiment_read(&l->to, l->to_path, set, set_count, err));
     factors_find(&l->from, &l->to, &l->differences);
@@ -364,13 +349,13 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     NEED(add_set(l, "virtual_shards", yaml_find(l->from.resolved, "virtual_shards"), err));
     if (l->to.repeats > l->from.repeats)
         NEED(add_set(l, "repeats", yaml_find(l->to.resolved, "repeats"), err));
-    plan_new("ladder", l->from_path, &l->plan);
+    l->plan = plan_new("ladder", l->from_path);
     yaml_put(l->plan, "from", yaml_new_string(l->from.name));
     yaml_put(l->plan, "to", yaml_new_string(l->to.name));
     NEED(known_experiments_read(&l->known, l->from_path, l->to_path, err));
     for (size_t i = 0; i < set_count; i++)
         l->epochs_given |= strncmp(set[i], "epochs=", strlen("epochs=")) == 0;
-    add_run(l, l->from.name, "start", &l->from, &run);
+    add_run(l, l->from.name, "start", &l->from);
     return STATUS_OK;
 }
 
@@ -379,7 +364,7 @@ static status walk(ladder *l, error *err) {
         uint64_t factors = 0;
         char why[WHY_BYTES];
         NEED(step(l, &factors, why, err));
-        NEED(add_step(l, factors, why, err));
+        add_step(l, factors, why);
         if (factors >> FACTOR_BATCH & 1u && rate_stays(l)) NEED(add_control(l, err));
     }
     return check_arrival(l, err);

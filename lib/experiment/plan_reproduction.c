@@ -65,16 +65,15 @@ static void add_given(const reproduction *p, yaml_node *run) {
 }
 
 // Each seed has a separate folder; any other assignment makes another run in the same folder.
-static status collect_given(reproduction *p, const char *const *set, size_t count, error *err) {
+static void collect_given(reproduction *p, const char *const *set, size_t count) {
     p->given = yaml_new(YAML_MAPPING);
     yaml_put(p->given, "set", yaml_new(YAML_SEQUENCE));
-    if (p->quick) NEED(plan_add_mapping(p->given, yaml_find(p->root, "quick"), err));
+    if (p->quick) plan_add_mapping(p->given, yaml_find(p->root, "quick"));
     p->changed = yaml_find(p->given, "set")->count > 0;
     for (size_t i = 0; i < count; i++) {
         plan_add_set(p->given, set[i]);
         p->changed = p->changed || strncmp(set[i], "seed=", 5) != 0;
     }
-    return STATUS_OK;
 }
 
 // ---- Runs ----
@@ -209,12 +208,12 @@ static status fill_row(const reproduction *p, const row *w, yaml_node *run, cons
         TRY(yaml_string(w->against, "against", &against, err));
         yaml_put(run, "against", yaml_new_string(against));
     }
-    TRY(plan_add_mapping(run, w->set, err));
+    plan_add_mapping(run, w->set);
     TRY(read_own(w->entry, w->file, run, &e, err));
     if (p->quick) TRY(check_quick(p, w->file, run, more ? w->quick : NULL, err));
     add_given(p, run);
-    if (more) TRY(plan_add_mapping(run, w->quick, err));
-    if (w->name) TRY(plan_add_value(run, "name", w->name, err));
+    if (more) plan_add_mapping(run, w->quick);
+    if (w->name) plan_add_value(run, "name", w->name);
     put_place(p, run, w->file, p->changed || more || w->set || w->name, NULL);
     // A run with its own name is not a row of a claim.
     if (!w->name) published_put(&p->published, run, NULL, e.name);
@@ -226,7 +225,6 @@ out:
 static status add_row(reproduction *p, const yaml_node *entry, const char *source, error *err) {
     const char *name;
     char *own = NULL;
-    yaml_node *run;
     row w;
     bool left_out;
     status rc = read_row(entry, &w, err);
@@ -234,8 +232,7 @@ static status add_row(reproduction *p, const yaml_node *entry, const char *sourc
     if (rc != STATUS_OK || left_out) goto out;
     TRY(row_name(&w, &name, &own, err));
     TRY(check_name(p, entry, name, err));
-    plan_add_run(p->plan, name, &run);
-    TRY(fill_row(p, &w, run, source, err));
+    TRY(fill_row(p, &w, plan_add_run(p->plan, name), source, err));
 out:
     free(own);
     free(w.file);
@@ -277,9 +274,8 @@ static status add_variants(reproduction *p, const yaml_node *entry, const char *
     const yaml_node *runs = yaml_find(study, "runs"), *name = yaml_find(study, "name");
     for (size_t i = 0; i < runs->count; i++) {
         const char *variant = yaml_find(runs->items[i], "name")->text;
-        yaml_node *run;
         NEED(check_name(p, entry, variant, err));
-        plan_add_run(p->plan, variant, &run);
+        yaml_node *run = plan_add_run(p->plan, variant);
         yaml_put(run, "experiment", yaml_copy(yaml_find(study, "experiment")));
         yaml_put(run, "role", yaml_new_string("variant"));
         yaml_put(run, "source", yaml_new_string(source));
@@ -441,7 +437,7 @@ static status add_reports(reproduction *p, const yaml_node *reports, error *err)
 
 static status make_plan(reproduction *p, error *err) {
     const yaml_node *title = yaml_find(p->root, "title");
-    plan_new("reproduction", NULL, &p->plan);
+    p->plan = plan_new("reproduction", NULL);
     yaml_put(p->plan, "name", yaml_new_string(p->folder));
     if (title) yaml_put(p->plan, "title", yaml_copy(title));
     if (p->changed) yaml_put(p->plan, "changed", yaml_copy(yaml_find(p->given, "set")));
@@ -457,7 +453,7 @@ status plan_reproduction(const char *path, bool quick, const char *const *set, s
                          yaml_node **plan, error *err) {
     reproduction p = {.path = path, .quick = quick};
     status rc = read_list(&p, err);
-    if (rc == STATUS_OK) rc = collect_given(&p, set, set_count, err);
+    if (rc == STATUS_OK) collect_given(&p, set, set_count);
     if (rc == STATUS_OK) rc = published_read(&p.published, path, err);
     if (rc == STATUS_OK) rc = make_plan(&p, err);
     *plan = rc == STATUS_OK ? p.plan : NULL;

@@ -121,23 +121,20 @@ static status check_variant(const study *s, const yaml_node *run, error *err) {
 }
 
 // Adds the values of the keys that vary, or the settings.
-static status add_values(const study *s, yaml_node *run, bool vary, error *err) {
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < s->vary->count; i++)
+static void add_values(const study *s, yaml_node *run, bool vary) {
+    for (size_t i = 0; i < s->vary->count; i++)
         if ((s->vary->items[i]->count > 1) == vary)
-            rc = plan_add_value(run, s->vary->keys[i], value_of(s, i), err);
-    return rc;
+            plan_add_value(run, s->vary->keys[i], value_of(s, i));
 }
 
 static status add_variant(const study *s, yaml_node *plan, error *err) {
     char name[NAME_BYTES], assignment[NAME_BYTES + 8];
-    yaml_node *run;
     NEED(name_variant(s, name, err));
-    plan_add_run(plan, name, &run);
+    yaml_node *run = plan_add_run(plan, name);
     yaml_put(run, "role", yaml_new_string("variant"));
-    NEED(add_values(s, run, false, err));
+    add_values(s, run, false);
     for (size_t i = 0; i < s->set_count; i++) plan_add_set(run, s->set[i]);
-    NEED(add_values(s, run, true, err));
+    add_values(s, run, true);
     snprintf(assignment, sizeof assignment, "name=%s", name);
     plan_add_set(run, assignment);
     published_put(&s->published, run, s->name, name);
@@ -156,7 +153,7 @@ static bool next_variant(study *s) {
 
 static status make_plan(study *s, yaml_node **plan, error *err) {
     const yaml_node *title = yaml_find(s->root, "title");
-    plan_new("study", s->base, plan);
+    *plan = plan_new("study", s->base);
     yaml_put(*plan, "name", yaml_new_string(s->name));
     if (title) yaml_put(*plan, "title", yaml_copy(title));
     yaml_node *vary = yaml_new(YAML_SEQUENCE);

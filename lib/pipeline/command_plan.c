@@ -27,13 +27,12 @@ static status put_published(yaml_node *run, const char *file, error *err) {
 static status plan_runs(const pipeline *p, const strvec *files, planned_runs *runs, error *err) {
     const settings *s = p->settings;
     const strvec *set = &s->assignments;
-    yaml_node *run;
     status rc = STATUS_OK;
-    plan_new("runs", NULL, &runs->plan);
+    runs->plan = plan_new("runs", NULL);
     for (size_t i = 0; i < files->count; i++) {
         char *name, *folder;
         TRY(run_names_of(p, files, i, &name, &folder, err));
-        plan_add_run(runs->plan, name, &run);
+        yaml_node *run = plan_add_run(runs->plan, name);
         yaml_put(run, "experiment", yaml_new_string(files->items[i]));
         yaml_put(run, "folder", yaml_new_string(folder));
         rc = put_published(run, files->items[i], err);

@@ -37,11 +37,9 @@ static status run_info(const arguments *a, error *err) {
     tensor_file f = {0};
     text lines = {0};
     const char *path = a->operands.items[0];
-    yaml_node *tree;
     TRY(tensor_file_read(path, (uint64_t)a->max_bytes, &f, err));
     if (a->json) {
-        tensor_describe_tree(&f, path, &tree);
-        rc = json_answer(tree, err);
+        rc = json_answer(tensor_describe_tree(&f, path), err);
         goto out;
     }
     tensor_describe(&f, path, &lines);

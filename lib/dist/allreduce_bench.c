@@ -169,14 +169,15 @@ static status choose_iterations(member *m, uint64_t warm_up, int *iterations, er
 }
 
 // A rank that is late in one iteration is early in the next: the mean over ranks is not affected.
-static void median_of_means(const member *m, int iterations, double *seconds) {
+static double median_of_means(const member *m, int iterations) {
     const int size = m->comm->size;
     double *mean = memory_new((size_t)iterations, sizeof *mean);
     for (int r = 0; r < size; r++)
         for (int i = 0; i < iterations; i++)
             mean[i] += (double)m->all_ns[(size_t)r * (size_t)iterations + (size_t)i] / size / 1e9;
-    *seconds = median(mean, (size_t)iterations);
+    const double seconds = median(mean, (size_t)iterations);
     free(mean);
+    return seconds;
 }
 
 static status time_size(member *m, size_t bytes, allreduce_time *row, error *err) {
@@ -200,7 +201,7 @@ static status time_size(member *m, size_t bytes, allreduce_time *row, error *err
     if (m->comm->rank == 0) {
         *row = (allreduce_time){.bytes = bytes, .iterations = iterations};
         snprintf(row->transport, sizeof row->transport, "%s", transport_of(m));
-        median_of_means(m, iterations, &row->seconds);
+        row->seconds = median_of_means(m, iterations);
         if (row->seconds < 1e-9) row->seconds = 1e-9; // the clock may be coarse
     }
     return end_size(m, err);

@@ -29,9 +29,9 @@ bool lookup_is_path(const char *word) {
     return strchr(word, '/') || word[paths_stem(word)];
 }
 
-static void as_path(const char *from, const char *word, char **path) {
+static char *as_path(const char *from, const char *word) {
     int folder = *word == '/' ? 0 : lookup_folder_length(from);
-    *path = memory_format("%.*s%s", folder, from, word);
+    return memory_format("%.*s%s", folder, from, word);
 }
 
 // ---- Beside data ----
@@ -46,26 +46,24 @@ char *lookup_dataset_in(const char *folder) {
     return name;
 }
 
-void lookup_beside(const char *folder, const char *name, bool any, char **path) {
-    char *own = NULL;
-    *path = memory_format("%s/%s.yaml", folder, name);
-    if (access(*path, R_OK) == 0) return;
-    free(*path);
-    *path = NULL;
-    if (any) own = lookup_dataset_in(folder);
-    if (own) *path = memory_format("%s/%s.yaml", folder, own);
-    if (*path && access(*path, R_OK) != 0) {
-        free(*path);
-        *path = NULL;
-    }
-    free(own);
+static char *readable_in(const char *folder, const char *name) {
+    char *path = memory_format("%s/%s.yaml", folder, name);
+    if (access(path, R_OK) == 0) return path;
+    free(path);
+    return NULL;
 }
 
-void lookup_with_data(const char *name, char **path) {
-    char *folder = memory_format("data/%s", name);
-    *path = NULL;
-    lookup_beside(folder, name, true, path);
+char *lookup_beside(const char *folder, const char *name, bool any) {
+    char *path = readable_in(folder, name), *own = !path && any ? lookup_dataset_in(folder) : NULL;
+    if (own) path = readable_in(folder, own);
+    free(own);
+    return path;
+}
+
+char *lookup_with_data(const char *name) {
+    char *folder = memory_format("data/%s", name), *path = lookup_beside(folder, name, true);
     free(folder);
+    return path;
 }
 
 // ---- Searching upward ----
@@ -102,14 +100,12 @@ static void go_up(place *p) {
     look_at(p);
 }
 
-// Finds the file below the folder, if it exists.
-static void try_file(const place *p, const char *folder, const char *name, char **path) {
+// Finds the file below the folder; NULL if it does not exist.
+static char *try_file(const place *p, const char *folder, const char *name) {
     char *file = memory_format("%s%s%s%s.yaml", p->folder, folder, *folder ? "/" : "", name);
-    *path = NULL;
-    if (access(file, F_OK) == 0)
-        *path = file;
-    else
-        free(file);
+    if (access(file, F_OK) == 0) return file;
+    free(file);
+    return NULL;
 }
 
 static status try_catalog(catalog *known, const place *p, const char *name, char **path,
@@ -141,8 +137,8 @@ static status search(const char *from, const char *folder, const char *name, boo
     look_at(&p);
     *path = NULL;
     for (int i = 0; i < MAX_LEVELS; i++) {
-        if (run) try_file(&p, "", name, path);
-        if (!*path && *folder) try_file(&p, folder, name, path);
+        if (run) *path = try_file(&p, "", name);
+        if (!*path && *folder) *path = try_file(&p, folder, name);
         if (!*path && run && p.is_catalog) TRY(try_catalog(&known, &p, name, path, err));
         if (*path || p.is_root || p.is_catalog) break;
         go_up(&p);
@@ -150,10 +146,10 @@ static status search(const char *from, const char *folder, const char *name, boo
     for (int i = 0; !*path && i < CATALOG_PLACES; i++) {
         TRY(go_to(&p, i, err));
         if (!*p.folder) continue;
-        if (*folder) try_file(&p, folder, name, path);
+        if (*folder) *path = try_file(&p, folder, name);
         if (!*path && run) TRY(try_catalog(&known, &p, name, path, err));
     }
-    if (rc == STATUS_OK && !*path && run) lookup_with_data(name, path);
+    if (rc == STATUS_OK && !*path && run) *path = lookup_with_data(name);
     if (rc == STATUS_OK && !*path && known.roots) rc = catalog_find(&known, name, &none, err);
 out:
     catalog_release(&known);
@@ -164,7 +160,7 @@ out:
 static status find(const char *from, const char *folder, const char *word, bool run, char **path,
                    error *err) {
     if (lookup_is_path(word)) {
-        as_path(from, word, path);
+        *path = as_path(from, word);
         return STATUS_OK;
     }
     status rc = search(from, folder, word, run, path, err);
@@ -197,7 +193,7 @@ status lookup_word(const char *word, char **path, error *err) {
     *path = NULL;
     if (!lookup_is_path(word) && !is_file(word)) {
         TRY(catalog_read_places(&known, err));
-        if (!catalog_look_up(&known, word)) lookup_with_data(word, path);
+        if (!catalog_look_up(&known, word)) *path = lookup_with_data(word);
         if (*path) goto out;
         TRY(catalog_find(&known, word, &entry, err));
         word = entry->path;

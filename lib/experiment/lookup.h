@@ -46,11 +46,11 @@ status lookup_word(const char *word, char **path, error *err) MUST_CHECK;
 char *lookup_dataset_in(const char *folder);
 
 // Finds the experiment that import-images has written next to its data in `folder`: NAME.yaml or,
-// for `any` name, the one called after the data set. *path is NULL if there is none. free() it.
-void lookup_beside(const char *folder, const char *name, bool any, char **path);
+// for `any` name, the one called after the data set; else NULL. free() it.
+char *lookup_beside(const char *folder, const char *name, bool any);
 
 // The same for data/NAME in the current folder.
-void lookup_with_data(const char *name, char **path);
+char *lookup_with_data(const char *name);
 
 // Reads the catalogue that the file `from` lies in. *found is false if it lies in none; else
 // release the catalogue.

@@ -35,9 +35,8 @@ static void add_file(named_experiments *o, char *name, const char *path) {
 static void add_with_data(named_experiments *o) {
     DIR *data = opendir("data");
     for (const struct dirent *e; data && (e = readdir(data));) {
-        char *path = NULL;
         if (*e->d_name == '.' || catalog_look_up(&o->files, e->d_name)) continue;
-        lookup_with_data(e->d_name, &path);
+        char *path = lookup_with_data(e->d_name);
         if (path) add_file(o, memory_string(e->d_name), path);
         free(path);
     }

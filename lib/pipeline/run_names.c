@@ -62,13 +62,13 @@ static status find_beside_data(const pipeline *p, const char *name, char **path,
     const char *folder = p->settings->values[SETTING_DATA];
     *path = NULL;
     if (!folder) {
-        lookup_with_data(name, path);
+        *path = lookup_with_data(name);
         return STATUS_OK;
     }
     const status usable = own_data_check(p->settings, err);
     if (usable != STATUS_OK) return usable;
     char *base = run_names_base(folder);
-    lookup_beside(folder, name, strcmp(base, name) == 0, path);
+    *path = lookup_beside(folder, name, strcmp(base, name) == 0);
     free(base);
     return STATUS_OK;
 }

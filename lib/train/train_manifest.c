@@ -127,8 +127,7 @@ void train_manifest_gpu_figures(manifest *m, const devices *d, const gpu_figures
 
 // The first epoch also warms up: it counts only if there is no other whole one. A shorter epoch
 // counts only if it is the only one, by the time of its steps.
-static void median_seconds(const checkpoint *c, const experiment *e, uint32_t samples,
-                           double *middle) {
+static double median_seconds(const checkpoint *c, const experiment *e, uint32_t samples) {
     const uint64_t whole = trainer_steps_per_epoch(e, samples);
     const uint64_t last = trainer_epoch_steps(e, samples, c->epochs - 1);
     const int wholes = c->epochs - (last < whole), first = wholes > 1 ? 1 : 0;
@@ -136,8 +135,9 @@ static void median_seconds(const checkpoint *c, const experiment *e, uint32_t sa
     double *seconds = memory_new((size_t)count, sizeof *seconds);
     for (int i = 0; i < count; i++) seconds[i] = trainer_epoch_seconds(c, e, samples, first + i);
     if (wholes == 0) seconds[0] *= (double)whole / (double)last;
-    *middle = median(seconds, (size_t)count);
+    const double middle = median(seconds, (size_t)count);
     free(seconds);
+    return middle;
 }
 
 static yaml_node *phases_of(const timeline *t, uint64_t first, uint64_t steps) {
@@ -177,12 +177,11 @@ void train_manifest_results(manifest *m, const checkpoint *c, const experiment *
                             const char *model_content) {
     yaml_node *results = manifest_results(m), *epochs = yaml_new(YAML_SEQUENCE);
     const int kept = c->best_epoch ? c->best_epoch : c->epochs;
-    double seconds, accuracy = c->accuracy[kept - 1];
+    double accuracy = c->accuracy[kept - 1];
     double loss = trainer_epoch_loss(c, e, samples, c->epochs - 1);
     const uint64_t per_epoch = trainer_steps_per_epoch(e, samples);
     for (int i = 0; i < c->epochs; i++) append_epoch(epochs, c, e, samples, i);
-    median_seconds(c, e, samples, &seconds);
-    yaml_put(results, "seconds_per_epoch", yaml_new_number(seconds));
+    yaml_put(results, "seconds_per_epoch", yaml_new_number(median_seconds(c, e, samples)));
     yaml_put(results, "total_seconds", yaml_new_number((double)c->total_ns / 1e9));
     yaml_put(results, "train_loss", yaml_new_number(loss));
     if (!isnan(accuracy))

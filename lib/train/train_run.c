@@ -131,7 +131,7 @@ status train_run_check_files(const train_settings *s, const char *file, error *e
     named_file outputs[OWN + 3];
     status rc = STATUS_OK;
     for (size_t i = 0; i < OWN; i++) {
-        if (s->out) train_start_path(s->out, own[i], &paths[i]);
+        if (s->out) paths[i] = train_start_path(s->out, own[i]);
         outputs[i] = (named_file){"--out", paths[i]};
     }
     outputs[OWN] = (named_file){"--trace", s->trace};
@@ -201,8 +201,7 @@ static status write_model(train_run *r, tensor_file *f, error *err) {
     const checkpoint *c = &r->checkpoint;
     const char *classes = tensor_file_metadata(&r->data.train.files[0], "classes");
     const float *buffers, *parameters = checkpoint_best_model(c, &buffers);
-    char *path;
-    train_start_path(r->settings->out, MODEL, &path);
+    char *path = train_start_path(r->settings->out, MODEL);
     status rc = model_file_write(path, c->model, parameters, buffers, &r->data.normalization,
                                  classes, f, err);
     if (rc == STATUS_OK) train_manifest_output(r->manifest, path, f);
@@ -216,8 +215,7 @@ static status write_steps(train_run *r, error *err) {
     const checkpoint *c = &r->checkpoint;
     char total[32];
     tensor_file f = {0};
-    char *path;
-    train_start_path(r->settings->out, STEPS, &path);
+    char *path = train_start_path(r->settings->out, STEPS);
     status rc = STATUS_OK;
     snprintf(total, sizeof total, "%" PRIu64, c->total_ns);
     TRY(timeline_store(&c->timeline, "", &f, err));
@@ -234,8 +232,7 @@ out:
 static status write_state(train_run *r, error *err) {
     const run_identity run = train_start_identity(r);
     tensor_file f = {0};
-    char *path;
-    train_start_path(r->settings->out, TRAIN_STATE, &path);
+    char *path = train_start_path(r->settings->out, TRAIN_STATE);
     status rc = STATUS_OK;
     TRY(checkpoint_write(&r->checkpoint, &run, path, &f, err));
     train_manifest_output(r->manifest, path, &f);
@@ -247,7 +244,7 @@ out:
 
 static status write_outputs(train_run *r, error *err) {
     tensor_file written = {0};
-    char *path = NULL;
+    char *path = train_start_path(r->settings->out, MANIFEST);
     status rc;
     TRY(write_model(r, &written, err));
     TRY(write_steps(r, err));
@@ -256,7 +253,6 @@ static status write_outputs(train_run *r, error *err) {
     train_manifest_gpu_figures(r->manifest, &r->settings->devices, r->figures);
     train_manifest_results(r->manifest, &r->checkpoint, r->experiment, train_data_samples(&r->data),
                            written.content);
-    train_start_path(r->settings->out, MANIFEST, &path);
     TRY(manifest_write(r->manifest, path, err));
 out:
     free(path);
@@ -378,11 +374,10 @@ static status train_rank(void *argument, comm *c, error *err) {
     first_step first = {r, &events};
     trainer_end end;
     gpu_monitor *monitor = lead && !s->turns ? watch_gpus(s) : NULL;
-    char *state = NULL;
+    char *state = s->turns ? NULL : train_start_path(s->out, TRAIN_STATE);
     status rc;
     taken.rank = (uint32_t)c->rank;
     taken.ranks = (uint32_t)c->size;
-    if (!s->turns) train_start_path(s->out, TRAIN_STATE, &state);
     TRY(run_segment_describe_hosts(c, &s->devices, local_rank, r->segment, err));
     TRY(trace_file_open(&tracing, s->trace, s->strategy->track, TRACE_FILE_ROOM, c, err));
     const trainer_options options = {

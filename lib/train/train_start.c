@@ -15,8 +15,8 @@
 
 static const char MANIFEST[] = "manifest.yaml";
 
-void train_start_path(const char *folder, const char *name, char **path) {
-    *path = memory_format("%s/%s", folder, name);
+char *train_start_path(const char *folder, const char *name) {
+    return memory_format("%s/%s", folder, name);
 }
 
 run_identity train_start_identity(const train_run *r) {
@@ -177,12 +177,11 @@ static status check_manifest(yaml_node *root, const char *path, const experiment
 }
 
 status train_run_finished(const char *out, const experiment *e, bool *finished, error *err) {
-    char *path = NULL;
+    char *path = train_start_path(out, MANIFEST);
     yaml_node *root = NULL;
     bool longer = false;
     status rc = STATUS_OK;
     *finished = false;
-    train_start_path(out, MANIFEST, &path);
     if (access(path, F_OK) != 0) goto out;
     TRY(manifest_read(path, &root, err));
     TRY(check_manifest(root, path, e, &longer, err));
@@ -195,8 +194,7 @@ out:
 
 static status read_saved(train_run *r, error *err) {
     const run_identity run = train_start_identity(r);
-    char *path;
-    train_start_path(r->settings->out, TRAIN_STATE, &path);
+    char *path = train_start_path(r->settings->out, TRAIN_STATE);
     status rc = STATUS_OK;
     r->resumed = access(path, F_OK) == 0;
     if (r->resumed) rc = checkpoint_read(&r->checkpoint, &run, path, err);
@@ -206,8 +204,7 @@ static status read_saved(train_run *r, error *err) {
 
 // Otherwise a finished run without its state would be removed and trained from the beginning.
 static status check_resumable(const train_run *r, error *err) {
-    char *path;
-    train_start_path(r->settings->out, MANIFEST, &path);
+    char *path = train_start_path(r->settings->out, MANIFEST);
     status rc = STATUS_OK;
     if (!r->resumed && access(path, F_OK) == 0)
         rc =
@@ -234,8 +231,7 @@ status train_start_find(train_run *r, error *err) {
 // ---- Clearing ----
 
 static status remove_file(const char *folder, const char *name, error *err) {
-    char *path;
-    train_start_path(folder, name, &path);
+    char *path = train_start_path(folder, name);
     status rc = STATUS_OK;
     if (unlink(path) != 0 && errno != ENOENT)
         rc = error_system(err, STATUS_FAILED, errno, "cannot remove old output: '%s'", path);

@@ -9,8 +9,8 @@
 // The state that --out holds between segments.
 #define TRAIN_STATE "state.st.zst"
 
-// Writes FOLDER/NAME to `path`; free() it.
-void train_start_path(const char *folder, const char *name, char **path);
+// Returns FOLDER/NAME; free() it.
+char *train_start_path(const char *folder, const char *name);
 
 run_identity train_start_identity(const train_run *r);
 

@@ -233,8 +233,7 @@ static status read_members(importing *x, archive_reader *r, error *err) {
     for (;;) {
         TRY(archive_reader_next(r, &member, err));
         if (!member) break;
-        const image_entry *e;
-        image_tree_find(&x->folder->tree, member, &e);
+        const image_entry *e = image_tree_find(&x->folder->tree, member);
         if (!e || e->list < 0 || x->lists[e->list].done[e->place]) continue;
         image i = {0};
         error why = {0};

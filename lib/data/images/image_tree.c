@@ -229,12 +229,11 @@ bool image_tree_is_archive(const char *path) {
     return pictures;
 }
 
-void image_tree_find(const image_tree *t, const char *member, const image_entry **found) {
+const image_entry *image_tree_find(const image_tree *t, const char *member) {
     const image_entry wanted = {.path = tidy(member)};
-    *found = NULL;
     const image_entry *own = bsearch(&wanted, t->entries, t->count, sizeof wanted, by_path);
-    if (own && !own->folder) *found = own; // litter has the path of the top
     free(wanted.path);
+    return own && !own->folder ? own : NULL; // litter has the path of the top
 }
 
 // ---- What a name says ----

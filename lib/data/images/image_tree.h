@@ -46,8 +46,8 @@ bool image_tree_is_archive(const char *path);
 // at + 1, image_tree_end(t, at + 1), … before image_tree_end(t, at).
 size_t image_tree_end(const image_tree *t, size_t at);
 
-// Finds the entry of a file in the archive, by its name there; *found is NULL if it was left out.
-void image_tree_find(const image_tree *t, const char *member, const image_entry **found);
+// Finds the entry of a file in the archive, by its name there; NULL if it was left out.
+const image_entry *image_tree_find(const image_tree *t, const char *member);
 
 // ---- What a name says ----
 

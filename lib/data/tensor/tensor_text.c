@@ -152,8 +152,8 @@ static void list_tensor(yaml_node *list, const tensor *t) {
     yaml_append(list, entry);
 }
 
-void tensor_describe_tree(const tensor_file *f, const char *path, yaml_node **tree) {
-    yaml_node *root = *tree = yaml_new(YAML_MAPPING);
+yaml_node *tensor_describe_tree(const tensor_file *f, const char *path) {
+    yaml_node *root = yaml_new(YAML_MAPPING);
     yaml_node *metadata = yaml_new(YAML_MAPPING), *tensors = yaml_new(YAML_SEQUENCE);
     yaml_put(root, "file", json_new_string(path));
     yaml_put(root, "bytes", yaml_new_integer((int64_t)f->file_bytes));
@@ -164,4 +164,5 @@ void tensor_describe_tree(const tensor_file *f, const char *path, yaml_node **tr
     for (size_t i = 0; i < f->count; i++) list_tensor(tensors, &f->tensors[i]);
     yaml_put(root, "metadata", metadata);
     yaml_put(root, "tensors", tensors);
+    return root;
 }

@@ -22,6 +22,6 @@ void tensor_describe(const tensor_file *f, const char *path, struct text *out);
 
 // The same for --json: a mapping of file, bytes, sha256, content, metadata (a mapping) and tensors
 // (a list of name, dtype, shape and bytes). Free with yaml_free.
-void tensor_describe_tree(const tensor_file *f, const char *path, yaml_node **tree);
+yaml_node *tensor_describe_tree(const tensor_file *f, const char *path);
 
 #endif

@@ -14,7 +14,7 @@
 // ---- Places ----
 
 // The folder of a run below `folder`, with a '/' at its end.
-static void find_folder(const run_series *s, const char *folder, char **found) {
+static char *find_folder(const run_series *s, const char *folder) {
     const bool is_file = strcmp(s->steps, s->name) == 0;
     text path = {0};
     text_format(&path, "%s/", folder);
@@ -25,8 +25,7 @@ static void find_folder(const run_series *s, const char *folder, char **found) {
         if (!goes_nowhere && !(last && is_file)) text_format(&path, "%.*s/", (int)length, at);
         at += length;
     }
-    *found = text_take(&path);
-    text_release(&path);
+    return text_take(&path);
 }
 
 static status check_places(const run_series *runs, size_t count, char *const *files, error *err) {
@@ -90,7 +89,7 @@ status tensorboard_write(const run_series *runs, size_t count, const char *folde
     char **files = memory_new(count, sizeof *files);
     status rc = STATUS_OK;
     for (size_t i = 0; i < count; i++) {
-        find_folder(&runs[i], folder, &folders[i]);
+        folders[i] = find_folder(&runs[i], folder);
         files[i] = memory_format("%s%s", folders[i], TENSORBOARD_FILE);
     }
     TRY(check_places(runs, count, files, err));

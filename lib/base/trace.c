@@ -35,11 +35,12 @@ struct trace {
 
 // ---- Recording ----
 
-void trace_new(int number, const char *name, size_t room, trace **out) {
-    trace *t = *out = memory_new(1, sizeof *t);
+trace *trace_new(int number, const char *name, size_t room) {
+    trace *t = memory_new(1, sizeof *t);
     t->number = number;
     t->room = room;
     snprintf(t->name, sizeof t->name, "%s", name);
+    return t;
 }
 
 void trace_free(trace *t) {

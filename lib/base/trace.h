@@ -37,7 +37,7 @@ enum { TRACE_NAME_BYTES = 48 };
 
 // Makes a recorder for process `number` (from 0) of those whose traces will be merged. Each of its
 // tracks has room for `room` spans of 40 bytes; memory is used only as a track fills.
-void trace_new(int number, const char *name, size_t room, trace **t);
+trace *trace_new(int number, const char *name, size_t room);
 // Frees the recorder and its tracks. NULL is fine.
 void trace_free(trace *t);
 

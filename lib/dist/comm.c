@@ -51,9 +51,10 @@ static const comm_ops ops = {
     .free = release,
 };
 
-void comm_self(comm **out) {
-    comm *c = *out = memory_new(1, sizeof *c);
+comm *comm_self(void) {
+    comm *c = memory_new(1, sizeof *c);
     c->ops = &ops;
     c->transport = "self";
     c->size = 1;
+    return c;
 }

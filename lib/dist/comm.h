@@ -59,7 +59,7 @@ struct comm {
 };
 
 // Makes a group of one.
-void comm_self(comm **c);
+comm *comm_self(void);
 
 // Frees the group; NULL is fine.
 static inline void comm_free(comm *c) {

@@ -414,9 +414,8 @@ static const comm_ops ops = {
     .free = release,
 };
 
-void comm_messages(transport *t, comm **out) {
+comm *comm_messages(transport *t) {
     const size_t size = (size_t)t->size;
-    *out = NULL;
     group *g = memory_new(1, sizeof *g);
     g->base = (comm){.ops = &ops, .transport = t->ops->name, .rank = t->rank, .size = t->size};
     g->transport = t;
@@ -427,6 +426,5 @@ void comm_messages(transport *t, comm **out) {
     g->cause = t->rank;
     g->cause_finalized = true;
     terms_init(&g->terms, t->size);
-    *out = &g->base;
-    return; // nothing has begun
+    return &g->base;
 }

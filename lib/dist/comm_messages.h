@@ -29,7 +29,7 @@
 #include "dist/comm.h"
 #include "dist/transport.h"
 
-// Takes ownership of the transport: it is closed along with *c, also if this fails.
-void comm_messages(transport *t, comm **c);
+// Takes ownership of the transport: it is closed along with the group.
+comm *comm_messages(transport *t);
 
 #endif

@@ -337,7 +337,7 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
                    error *err) {
     *c = NULL;
     if (env->size == 1) {
-        comm_self(c);
+        *c = comm_self();
         return STATUS_OK;
     }
     if (env->mpi) return launch_mpi_join(env->rank, env->size, c, err);

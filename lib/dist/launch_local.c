@@ -44,7 +44,7 @@ static status run_rank(job *j, int rank, launch_body body, void *argument, error
     comm *c = NULL;
     status rc = STATUS_OK;
     if (j->size == 1)
-        comm_self(&c);
+        c = comm_self();
     else
         TRY(comm_shm(j->shared, rank, false, &c, err));
     rc = body(argument, c, err);

@@ -59,7 +59,7 @@ status launch_mpi_join(int rank, int size, comm **c, error *err) {
     TRY(open_library(path, &entry, err));
     TRY(start_transport(entry, &t, library, err));
     TRY(check(t, rank, size, library, err));
-    comm_messages(t, c);
+    *c = comm_messages(t);
     t = NULL;
 out:
     if (t) (void)t->ops->close(t, t->size == 1);

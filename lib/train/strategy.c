@@ -18,11 +18,10 @@ status strategy_check_devices(int wanted, int listed, error *err) {
 
 status strategy_launch_one(const world *w, const message_sizes *sizes, launch_body body,
                            void *argument, launch_death *death, const logger *log, error *err) {
-    comm *c;
     *death = (launch_death){.happened = false};
     if (w->supervised)
         return launch_local(1, sizes->floats, sizes->gather_bytes, body, argument, death, log, err);
-    comm_self(&c);
+    comm *c = comm_self();
     status rc = body(argument, c, err);
     comm_free(c);
     return rc;

@@ -62,7 +62,7 @@ status trace_file_open(trace_file *f, const char *path, const char *track, size_
     NEED(compare_clocks(f, err));
     if (c->rank == 0) NEED(output_open(path, &f->out, err));
     snprintf(name, sizeof name, "rank %d", c->rank);
-    trace_new(c->rank, name, room, &f->trace);
+    f->trace = trace_new(c->rank, name, room);
     trace_track_new(f->trace, &first, "%s", track);
     return STATUS_OK;
 }

@@ -172,9 +172,8 @@ static void train(const way *x, const fixture *f, const char *copies, outcome *o
     devices d;
     executor *ex = NULL;
     error err = {0};
-    comm *self;
+    comm *self = comm_self();
     assert_int_equal(devices_parse(&d, x->devices, &err), STATUS_OK);
-    comm_self(&self);
     executor_options options = {.backend = cuda,
                                 .devices = &d,
                                 .experiment = &f->e,

@@ -80,7 +80,7 @@ static void *be_rank(void *argument) {
     if (m->shared)
         out->rc = comm_shm(m->shared, run->rank, false, &c, &out->err);
     else {
-        comm_messages(join(m, run->rank, &ops), &c);
+        c = comm_messages(join(m, run->rank, &ops));
         out->rc = STATUS_OK;
     }
     if (out->rc == STATUS_OK) {
@@ -286,8 +286,7 @@ static void reduce_exact_gives_the_bits_of_the_tree(void **state) {
 static void a_group_of_one_needs_no_shared_memory(void **state) {
     (void)state;
     error err;
-    comm *c;
-    comm_self(&c);
+    comm *c = comm_self();
     assert_int_equal(c->size, 1);
     for (size_t k = 0; k < sizeof exact_cases / sizeof *exact_cases; k++) {
         exact_case x = exact_cases[k];

@@ -16,8 +16,7 @@
 enum { ROOM = 16, FILE_BYTES = 1 << 18 };
 
 static trace *recorder(size_t room, trace_track **track) {
-    trace *t;
-    trace_new(2, "rank 2", room, &t);
+    trace *t = trace_new(2, "rank 2", room);
     trace_track_new(t, track, "thread %d", 0);
     return t;
 }

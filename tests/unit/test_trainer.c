@@ -114,10 +114,9 @@ static run_identity identity(const experiment *e) {
 // One process of a run. `c` is initialised here; release it.
 static status run(fixture *f, const knobs *k, checkpoint *c, trainer_end *how, error *err) {
     const experiment *e = &f->experiment;
-    comm *self = NULL;
+    comm *self = comm_self();
     yaml_node *segment = yaml_new(YAML_MAPPING);
     status rc;
-    comm_self(&self);
     TRY(checkpoint_init(c, &e->model, OPTIMIZER_SGD, EPOCHS, EPOCHS * STEPS, err));
     model_init_parameters(&e->model, e->seed, c->parameters, c->buffers);
     const run_identity id = identity(e);

@@ -382,41 +382,40 @@ status dataset_add_tensors(tensor_file *f, uint32_t samples, int channels, int h
                            int classes, const uint8_t *images, const uint32_t *labels,
                            const uint32_t *ids, error *err) {
     const int64_t shape[4] = {samples, channels, height, width};
-    NEED(tensor_file_add(f, "images", TENSOR_U8, 4, shape, images, false, err));
+    tensor_file_add(f, "images", TENSOR_U8, 4, shape, images);
     NEED(labels_add(f, labels, samples, classes, err));
-    return tensor_file_add(f, "ids", TENSOR_U32, 1, shape, ids, false, err);
+    tensor_file_add(f, "ids", TENSOR_U32, 1, shape, ids);
+    return STATUS_OK;
 }
 
 // Takes ownership of the list.
-static status add_list(tensor_file *f, const char *key, yaml_node *list, error *err) {
+static void add_list(tensor_file *f, const char *key, yaml_node *list) {
     char *text = json_from_yaml(list);
-    const status rc = tensor_file_add_metadata(f, key, text, err);
+    tensor_file_add_metadata(f, key, text);
     free(text);
     yaml_free(list);
-    return rc;
 }
 
-static status add_names(tensor_file *f, const char *key, const char *const *names, int count,
-                        error *err) {
+static void add_names(tensor_file *f, const char *key, const char *const *names, int count) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < count; i++) yaml_append(list, yaml_new_string(names[i]));
-    return add_list(f, key, list, err);
+    add_list(f, key, list);
 }
 
-static status add_numbers(tensor_file *f, const char *key, const float *values, int count,
-                          error *err) {
+static void add_numbers(tensor_file *f, const char *key, const float *values, int count) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < count; i++) yaml_append(list, yaml_new_float(values[i]));
-    return add_list(f, key, list, err);
+    add_list(f, key, list);
 }
 
 status dataset_describe(tensor_file *f, const dataset_info *info, const uint8_t *images,
                         const uint32_t *labels, const uint32_t *ids, error *err) {
     NEED(dataset_add_tensors(f, info->samples, info->channels, info->height, info->width,
                              info->classes, images, labels, ids, err));
-    NEED(tensor_file_add_metadata(f, "dataset", info->name, err));
-    NEED(tensor_file_add_metadata(f, "split", info->split, err));
-    NEED(add_names(f, "classes", info->class_names, info->classes, err));
-    NEED(add_numbers(f, "mean", info->mean, info->channels, err));
-    return add_numbers(f, "std", info->std, info->channels, err);
+    tensor_file_add_metadata(f, "dataset", info->name);
+    tensor_file_add_metadata(f, "split", info->split);
+    add_names(f, "classes", info->class_names, info->classes);
+    add_numbers(f, "mean", info->mean, info->channels);
+    add_numbers(f, "std", info->std, info->channels);
+    return STATUS_OK;
 }

@@ -35,14 +35,15 @@ status labels_copy(const tensor *labels, const char *what, const char *path, int
 
 status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int classes,
                   error *err) {
-    if (classes > NARROW_CLASSES)
-        return tensor_file_add(f, "labels", TENSOR_U32, 1, &samples, labels, true, err);
+    if (classes > NARROW_CLASSES) {
+        tensor_file_add(f, "labels", TENSOR_U32, 1, &samples, labels);
+        return STATUS_OK;
+    }
     uint8_t *narrow = memory_try_new((size_t)samples, 1, err);
     if (!narrow) return STATUS_FAILED;
     for (int64_t i = 0; i < samples; i++) narrow[i] = (uint8_t)labels[i];
-    status rc = tensor_file_add(f, "labels", TENSOR_U8, 1, &samples, narrow, true, err);
-    free(narrow);
-    return rc;
+    tensor_file_give(f, "labels", TENSOR_U8, 1, &samples, narrow);
+    return STATUS_OK;
 }
 
 yaml_node *labels_names(const char *text, int classes) {

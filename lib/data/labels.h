@@ -21,7 +21,7 @@ status labels_require(const tensor_file *f, const char *path, int64_t samples, c
 status labels_copy(const tensor *labels, const char *what, const char *path, int classes,
                    uint32_t *to, error *err) MUST_CHECK;
 
-// Adds the tensor, U8 or U32 depending on `classes`. Copies the labels.
+// Adds the tensor, U8 or U32 depending on `classes`. The labels must outlive the file.
 status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int classes,
                   error *err) MUST_CHECK;
 

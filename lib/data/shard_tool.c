@@ -37,20 +37,19 @@ static void gather_release(gather *g) {
     free(g->ids);
 }
 
-static status describe_shard(tensor_file *f, const dataset *d, int shards, int shard,
-                             uint64_t shard_seed, error *err) {
+static void describe_shard(tensor_file *f, const dataset *d, int shards, int shard,
+                           uint64_t shard_seed) {
     static const char *const keys[] = {"dataset", "split", "classes", "mean", "std"};
     char text[24];
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        NEED(
-            tensor_file_add_metadata(f, keys[i], tensor_file_metadata(&d->files[0], keys[i]), err));
+        tensor_file_add_metadata(f, keys[i], tensor_file_metadata(&d->files[0], keys[i]));
     snprintf(text, sizeof text, "%d", shards);
-    NEED(tensor_file_add_metadata(f, "shards", text, err));
+    tensor_file_add_metadata(f, "shards", text);
     snprintf(text, sizeof text, "%d", shard);
-    NEED(tensor_file_add_metadata(f, "shard", text, err));
+    tensor_file_add_metadata(f, "shard", text);
     snprintf(text, sizeof text, "%" PRIu64, shard_seed);
-    NEED(tensor_file_add_metadata(f, "shard_seed", text, err));
-    return tensor_file_add_metadata(f, "source", d->source, err);
+    tensor_file_add_metadata(f, "shard_seed", text);
+    tensor_file_add_metadata(f, "source", d->source);
 }
 
 static status write_shard(const dataset *d, const partition *p, int v, uint64_t shard_seed,
@@ -67,7 +66,7 @@ static status write_shard(const dataset *d, const partition *p, int v, uint64_t 
     status rc;
     TRY(dataset_add_tensors(&f, size, d->channels, d->height, d->width, d->classes, g->images,
                             g->labels, g->ids, err));
-    TRY(describe_shard(&f, d, p->shards, v, shard_seed, err));
+    describe_shard(&f, d, p->shards, v, shard_seed);
     TRY(tensor_file_write(path, &f, err));
     const manifest_file written = {
         .path = path, .bytes = f.file_bytes, .sha256 = f.sha256, .content = f.content};
@@ -104,7 +103,7 @@ status shard_write(const dataset *d, int shards, uint64_t shard_seed, const char
         shard_files_name(v, shards, name);
         free(path);
         path = memory_format("%s/%s", folder, name);
-        rc = path ? write_shard(d, &parts, v, shard_seed, &g, path, m, err) : STATUS_FAILED;
+        rc = write_shard(d, &parts, v, shard_seed, &g, path, m, err);
         if (rc != STATUS_OK) {
             remove_others(folder, 0);
             goto out;

@@ -63,28 +63,24 @@ static uint32_t *step_field(turn_step *s, size_t column) {
     return column ? &s->samples : &s->steps;
 }
 
-status turn_log_store(const turn_log *l, tensor_file *f, error *err) {
+void turn_log_store(const turn_log *l, tensor_file *f) {
     const size_t turn_count = ended_turns(l), step_count = steps_of(l, turn_count);
     const int64_t turns[1] = {(int64_t)turn_count}, steps[1] = {(int64_t)step_count};
     const int64_t executions[1] = {(int64_t)l->execution_count};
-    uint32_t *column = memory_new(turn_count + step_count, sizeof *column);
     uint64_t *ns = memory_new(step_count, sizeof *ns);
-    status rc = STATUS_OK;
-    for (size_t c = 0; rc == STATUS_OK && c < TURN_COLUMNS; c++) {
+    for (size_t c = 0; c < TURN_COLUMNS; c++) {
+        uint32_t *column = memory_new(turn_count, sizeof *column);
         for (size_t i = 0; i < turn_count; i++) column[i] = *turn_field(&l->turns[i], c);
-        rc = tensor_file_add(f, turn_columns[c], TENSOR_U32, 1, turns, column, true, err);
+        tensor_file_give(f, turn_columns[c], TENSOR_U32, 1, turns, column);
     }
-    for (size_t c = 0; rc == STATUS_OK && c < STEP_COLUMNS; c++) {
+    for (size_t c = 0; c < STEP_COLUMNS; c++) {
+        uint32_t *column = memory_new(step_count, sizeof *column);
         for (size_t i = 0; i < step_count; i++) column[i] = *step_field(&l->steps[i], c);
-        rc = tensor_file_add(f, step_columns[c], TENSOR_U32, 1, steps, column, true, err);
+        tensor_file_give(f, step_columns[c], TENSOR_U32, 1, steps, column);
     }
-    for (size_t i = 0; rc == STATUS_OK && i < step_count; i++) ns[i] = l->steps[i].ns;
-    if (rc == STATUS_OK) rc = tensor_file_add(f, STEP_NS, TENSOR_U64, 1, steps, ns, true, err);
-    if (rc == STATUS_OK)
-        rc = tensor_file_add(f, OTHERS, TENSOR_F64, 1, executions, l->others, true, err);
-    free(ns);
-    free(column);
-    return rc;
+    for (size_t i = 0; i < step_count; i++) ns[i] = l->steps[i].ns;
+    tensor_file_give(f, STEP_NS, TENSOR_U64, 1, steps, ns);
+    tensor_file_add(f, OTHERS, TENSOR_F64, 1, executions, l->others);
 }
 
 // Is `arm` of turn i another than those before it in the round?

@@ -319,9 +319,9 @@ static status save_turns(session *s, tensor_file *f, error *err) {
     status rc;
     path_of(s, TURNS_FILE, &path);
     TRY(yaml_write_text(s->trainings, &trainings, &bytes, err));
-    TRY(turn_log_store(&s->t->log, f, err));
-    TRY(tensor_file_add_metadata(f, SOURCES, yaml_text_at(manifest_run(s->m), SOURCES), err));
-    TRY(tensor_file_add_metadata(f, TRAININGS, trainings, err));
+    turn_log_store(&s->t->log, f);
+    tensor_file_add_metadata(f, SOURCES, yaml_text_at(manifest_run(s->m), SOURCES));
+    tensor_file_add_metadata(f, TRAININGS, trainings);
     TRY(manifest_remove_old(s->m, s->o->out, err));
     TRY(tensor_file_write(path, f, err));
 out:

@@ -158,58 +158,51 @@ int64_t checkpoint_restarts(const checkpoint *c) {
 
 // ---- Writing ----
 
-static status add_number(tensor_file *f, const char *key, uint64_t value, error *err) {
+static void add_number(tensor_file *f, const char *key, uint64_t value) {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, value);
-    return tensor_file_add_metadata(f, key, text, err);
+    tensor_file_add_metadata(f, key, text);
 }
 
-static status add_tree(tensor_file *f, const char *key, const yaml_node *tree, error *err) {
+static void add_tree(tensor_file *f, const char *key, const yaml_node *tree) {
     char *text = json_from_yaml(tree);
-    const status rc = tensor_file_add_metadata(f, key, text, err);
+    tensor_file_add_metadata(f, key, text);
     free(text);
-    return rc;
 }
 
-static status add_metadata(const checkpoint *c, const run_identity *run, tensor_file *f,
-                           error *err) {
-    NEED(tensor_file_add_metadata(f, "schema", SCHEMA, err));
-    NEED(tensor_file_add_metadata(f, "data", run->data, err));
-    NEED(tensor_file_add_metadata(f, "init", run->init, err));
-    NEED(add_tree(f, "parameters", run->parameters, err));
-    NEED(add_tree(f, "execution", c->execution, err));
-    NEED(add_number(f, "bits", (uint64_t)run->bits, err));
-    NEED(add_number(f, "step", c->step, err));
-    return add_number(f, "total_ns", c->total_ns, err);
+static void add_metadata(const checkpoint *c, const run_identity *run, tensor_file *f) {
+    tensor_file_add_metadata(f, "schema", SCHEMA);
+    tensor_file_add_metadata(f, "data", run->data);
+    tensor_file_add_metadata(f, "init", run->init);
+    add_tree(f, "parameters", run->parameters);
+    add_tree(f, "execution", c->execution);
+    add_number(f, "bits", (uint64_t)run->bits);
+    add_number(f, "step", c->step);
+    add_number(f, "total_ns", c->total_ns);
 }
 
-status checkpoint_store_epochs(const checkpoint *c, tensor_file *f, error *err) {
+void checkpoint_store_epochs(const checkpoint *c, tensor_file *f) {
     const int64_t epochs[1] = {c->epochs};
-    status rc = tensor_file_add(f, ACCURACIES, TENSOR_F64, 1, epochs, c->accuracy, false, err);
-    if (rc != STATUS_OK || !c->losses) return rc;
-    return tensor_file_add(f, CHECKPOINT_LOSSES, TENSOR_F64, 1, epochs, c->losses, false, err);
+    tensor_file_add(f, ACCURACIES, TENSOR_F64, 1, epochs, c->accuracy);
+    if (c->losses) tensor_file_add(f, CHECKPOINT_LOSSES, TENSOR_F64, 1, epochs, c->losses);
 }
 
 status checkpoint_write(const checkpoint *c, const run_identity *run, const char *path,
                         tensor_file *written, error *err) {
     tensor_file own = {0}, *f = written ? written : &own;
-    status rc;
-    TRY(add_metadata(c, run, f, err));
-    TRY(model_file_store(c->model, MODEL_PREFIX, c->parameters, c->buffers, f, err));
+    add_metadata(c, run, f);
+    model_file_store(c->model, MODEL_PREFIX, c->parameters, c->buffers, f);
     for (int a = 0; a < optimizer_states(c->kind); a++)
-        TRY(model_file_store(c->model, optimizer_kind_traits[c->kind].states[a].prefix,
-                             c->optimizer + (size_t)a * c->model->program.parameters, NULL, f,
-                             err));
+        model_file_store(c->model, optimizer_kind_traits[c->kind].states[a].prefix,
+                         c->optimizer + (size_t)a * c->model->program.parameters, NULL, f);
     if (c->best_epoch) {
-        TRY(add_number(f, "best_epoch", (uint64_t)c->best_epoch, err));
-        TRY(model_file_store(c->model, BEST_PREFIX, c->best, c->best_buffers, f, err));
+        add_number(f, "best_epoch", (uint64_t)c->best_epoch);
+        model_file_store(c->model, BEST_PREFIX, c->best, c->best_buffers, f);
     }
-    if (c->average)
-        TRY(model_file_store(c->model, AVERAGE_PREFIX, c->average, c->average_buffers, f, err));
-    TRY(timeline_store(&c->timeline, "steps.", f, err));
-    TRY(checkpoint_store_epochs(c, f, err));
-    TRY(tensor_file_write(path, f, err));
-out:
+    if (c->average) model_file_store(c->model, AVERAGE_PREFIX, c->average, c->average_buffers, f);
+    timeline_store(&c->timeline, "steps.", f);
+    checkpoint_store_epochs(c, f);
+    const status rc = tensor_file_write(path, f, err);
     tensor_file_release(&own);
     return rc;
 }

@@ -83,7 +83,7 @@ status checkpoint_write(const checkpoint *c, const run_identity *run, const char
                         tensor_file *f, error *err) MUST_CHECK;
 
 // Adds the series of epochs, which point into `c`.
-status checkpoint_store_epochs(const checkpoint *c, tensor_file *f, error *err) MUST_CHECK;
+void checkpoint_store_epochs(const checkpoint *c, tensor_file *f);
 
 // Fills `c`, which checkpoint_init prepared. STATUS_INPUT, with the reason, if this run cannot
 // resume from the state; a state for fewer epochs is accepted (experiment_continues). STATUS_INPUT,

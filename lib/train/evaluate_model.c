@@ -136,12 +136,12 @@ static status write_predictions(const evaluate_model *e, const char *path, manif
     const char *classes = tensor_file_metadata(&d->files[0], "classes");
     tensor_file f = {0};
     status rc = STATUS_OK;
-    if (classes) TRY(tensor_file_add_metadata(&f, "classes", classes, err));
+    if (classes) tensor_file_add_metadata(&f, "classes", classes);
     if (e->settings->tta != TTA_NONE)
-        TRY(tensor_file_add_metadata(&f, "views", tta_word(e->settings->tta), err));
-    TRY(tensor_file_add(&f, "logits", TENSOR_F32, 2, logits, e->logits, false, err));
+        tensor_file_add_metadata(&f, "views", tta_word(e->settings->tta));
+    tensor_file_add(&f, "logits", TENSOR_F32, 2, logits, e->logits);
     TRY(labels_add(&f, d->labels, samples[0], d->classes, err));
-    TRY(tensor_file_add(&f, "ids", TENSOR_U32, 1, samples, d->ids, false, err));
+    tensor_file_add(&f, "ids", TENSOR_U32, 1, samples, d->ids);
     TRY(tensor_file_write(path, &f, err));
     train_manifest_output(m, path, &f);
 out:

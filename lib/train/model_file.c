@@ -21,19 +21,16 @@ bool normalization_check(const normalization *n, char why[NORMALIZATION_WHY_BYTE
     return true;
 }
 
-status model_file_store(const model *m, const char *prefix, const float *parameters,
-                        const float *buffers, tensor_file *f, error *err) {
+void model_file_store(const model *m, const char *prefix, const float *parameters,
+                      const float *buffers, tensor_file *f) {
     for (int i = 0; i < m->tensor_count; i++) {
         const model_tensor *t = &m->tensors[i];
         const float *arena = t->is_buffer ? buffers : parameters;
         if (!arena) continue;
         char *name = memory_format("%s%s", prefix, t->name);
-        status rc =
-            tensor_file_add(f, name, TENSOR_F32, t->rank, t->shape, arena + t->offset, false, err);
+        tensor_file_add(f, name, TENSOR_F32, t->rank, t->shape, arena + t->offset);
         free(name);
-        if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
 }
 
 status model_file_load(const model *m, const char *prefix, float *parameters, float *buffers,
@@ -69,23 +66,19 @@ char *model_file_normalization_text(const normalization *n) {
     return text;
 }
 
-status model_file_describe(const model *m, const float *parameters, const float *buffers,
-                           const normalization *n, const char *classes, tensor_file *f,
-                           error *err) {
-    status rc;
+void model_file_describe(const model *m, const float *parameters, const float *buffers,
+                         const normalization *n, const char *classes, tensor_file *f) {
     char *normalize = model_file_normalization_text(n);
-    TRY(tensor_file_add_metadata(f, "model", m->canonical, err));
-    TRY(tensor_file_add_metadata(f, "normalize", normalize, err));
-    if (classes) TRY(tensor_file_add_metadata(f, "classes", classes, err));
-    TRY(model_file_store(m, "", parameters, buffers, f, err));
-out:
+    tensor_file_add_metadata(f, "model", m->canonical);
+    tensor_file_add_metadata(f, "normalize", normalize);
+    if (classes) tensor_file_add_metadata(f, "classes", classes);
+    model_file_store(m, "", parameters, buffers, f);
     free(normalize);
-    return rc;
 }
 
 status model_file_write(const char *path, const model *m, const float *parameters,
                         const float *buffers, const normalization *n, const char *classes,
                         tensor_file *f, error *err) {
-    status rc = model_file_describe(m, parameters, buffers, n, classes, f, err);
-    return rc == STATUS_OK ? tensor_file_write(path, f, err) : rc;
+    model_file_describe(m, parameters, buffers, n, classes, f);
+    return tensor_file_write(path, f, err);
 }

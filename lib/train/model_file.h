@@ -23,8 +23,8 @@ bool normalization_check(const normalization *n, char why[NORMALIZATION_WHY_BYTE
 
 // Adds the model's tensors as PREFIXconv1.weight, …, pointing into the arenas. A NULL arena is left
 // out.
-status model_file_store(const model *m, const char *prefix, const float *parameters,
-                        const float *buffers, tensor_file *f, error *err) MUST_CHECK;
+void model_file_store(const model *m, const char *prefix, const float *parameters,
+                      const float *buffers, tensor_file *f);
 
 // Copies PREFIXconv1.weight, … of the file named `path` into the arenas (gaps become zero). A NULL
 // arena is left out. STATUS_INPUT, naming the tensor, if one is missing or has another shape.
@@ -33,9 +33,8 @@ status model_file_load(const model *m, const char *prefix, float *parameters, fl
 
 // Puts together the content of model.st.zst: tensors under state_dict names, pointing into the
 // arenas; metadata `model`, `normalize` and, unless NULL, `classes` (a JSON list). Release `f`.
-status model_file_describe(const model *m, const float *parameters, const float *buffers,
-                           const normalization *n, const char *classes, tensor_file *f,
-                           error *err) MUST_CHECK;
+void model_file_describe(const model *m, const float *parameters, const float *buffers,
+                         const normalization *n, const char *classes, tensor_file *f);
 // Writes model.st.zst. `f` holds the hashes; release it.
 status model_file_write(const char *path, const model *m, const float *parameters,
                         const float *buffers, const normalization *n, const char *classes,

@@ -57,16 +57,14 @@ static series series_of(const timeline *t, int i) {
     }
 }
 
-status timeline_store(const timeline *t, const char *prefix, tensor_file *f, error *err) {
+void timeline_store(const timeline *t, const char *prefix, tensor_file *f) {
     const int64_t size[1] = {(int64_t)t->steps};
     for (int i = 0; i < SERIES; i++) {
         series s = series_of(t, i);
         char *name = memory_format("%s%s", prefix, s.name);
-        status rc = tensor_file_add(f, name, s.type, 1, size, s.data, false, err);
+        tensor_file_add(f, name, s.type, 1, size, s.data);
         free(name);
-        if (rc != STATUS_OK) return rc;
     }
-    return STATUS_OK;
 }
 
 status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tensor_file *f,

@@ -31,7 +31,7 @@ void timeline_append(timeline *t, const update_result *result, uint64_t wall,
                      const phase_times *times);
 
 // Adds the series as tensors PREFIXloss, PREFIXdigest, … that point into the timeline.
-status timeline_store(const timeline *t, const char *prefix, tensor_file *f, error *err) MUST_CHECK;
+void timeline_store(const timeline *t, const char *prefix, tensor_file *f);
 // Reads `steps` steps from the file named `path`; the timeline must have room for them.
 status timeline_load(timeline *t, const char *prefix, uint64_t steps, const tensor_file *f,
                      const char *path, error *err) MUST_CHECK;

@@ -216,14 +216,12 @@ static status write_steps(train_run *r, error *err) {
     char total[32];
     tensor_file f = {0};
     char *path = train_start_path(r->settings->out, STEPS);
-    status rc = STATUS_OK;
     snprintf(total, sizeof total, "%" PRIu64, c->total_ns);
-    TRY(timeline_store(&c->timeline, "", &f, err));
-    TRY(checkpoint_store_epochs(c, &f, err));
-    TRY(tensor_file_add_metadata(&f, "total_ns", total, err));
-    TRY(tensor_file_write(path, &f, err));
-    train_manifest_output(r->manifest, path, &f);
-out:
+    timeline_store(&c->timeline, "", &f);
+    checkpoint_store_epochs(c, &f);
+    tensor_file_add_metadata(&f, "total_ns", total);
+    const status rc = tensor_file_write(path, &f, err);
+    if (rc == STATUS_OK) train_manifest_output(r->manifest, path, &f);
     tensor_file_release(&f);
     free(path);
     return rc;
@@ -233,10 +231,8 @@ static status write_state(train_run *r, error *err) {
     const run_identity run = train_start_identity(r);
     tensor_file f = {0};
     char *path = train_start_path(r->settings->out, TRAIN_STATE);
-    status rc = STATUS_OK;
-    TRY(checkpoint_write(&r->checkpoint, &run, path, &f, err));
-    train_manifest_output(r->manifest, path, &f);
-out:
+    const status rc = checkpoint_write(&r->checkpoint, &run, path, &f, err);
+    if (rc == STATUS_OK) train_manifest_output(r->manifest, path, &f);
     tensor_file_release(&f);
     free(path);
     return rc;

@@ -55,7 +55,7 @@ static void write_stage(const char *tool, double accuracy, const char *source) {
     const float values[] = {1, 2, 3};
     tensor_file f = {0};
     begin(&m, tool, 1);
-    MUST(tensor_file_add(&f, "x", TENSOR_F32, 1, shape, values, false, &err));
+    tensor_file_add(&f, "x", TENSOR_F32, 1, shape, values);
     snprintf(path, sizeof path, "%s/out/model.st.zst", folder);
     MUST(tensor_file_write(path, &f, &err));
     const manifest_file model = {path, f.file_bytes, f.sha256, f.content};

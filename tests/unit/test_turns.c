@@ -223,7 +223,7 @@ static void a_log_survives_its_file(void **state) {
     turn_log l, loaded;
     simulate(&l, &noisy);
     snprintf(path, sizeof path, "%s/%s", folder, TURNS_FILE);
-    assert_int_equal(turn_log_store(&l, &f, &err), STATUS_OK);
+    turn_log_store(&l, &f);
     assert_int_equal(tensor_file_write(path, &f, &err), STATUS_OK);
     assert_int_equal(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &read, &err), STATUS_OK);
     if (turn_log_load(&loaded, 2, &read, path, &err) != STATUS_OK) fail_msg("%s", err.message);
@@ -291,12 +291,11 @@ static void damaged_logs_are_refused(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
-        error err = {0};
         tensor_file f = {0};
         turn_log l;
         simulate(&l, &simple);
         damages[i](&l);
-        assert_int_equal(turn_log_store(&l, &f, &err), STATUS_OK);
+        turn_log_store(&l, &f);
         refuse(&f);
         tensor_file_release(&f);
         turn_log_release(&l);
@@ -305,11 +304,10 @@ static void damaged_logs_are_refused(void **state) {
 
 static void other_tensors_are_refused(void **state) {
     (void)state;
-    error err = {0};
     tensor_file f = {0};
     turn_log l;
     simulate(&l, &simple);
-    assert_int_equal(turn_log_store(&l, &f, &err), STATUS_OK);
+    turn_log_store(&l, &f);
     for (size_t i = 0; i < f.count; i++) {
         tensor *t = &f.tensors[i];
         const tensor right = *t;

@@ -65,7 +65,10 @@ status tensor_read_npy(const char *path, uint64_t max_bytes, const char *name, t
                  npy_elements(&n));
         TRY(npy_refuse(path, why, err));
     }
-    TRY(tensor_file_add(f, name, (tensor_type)type, n.rank, n.shape, n.data, true, err));
+    void *data = memory_try_new_aligned(n.data_bytes, 1, err);
+    TRY(data ? STATUS_OK : STATUS_FAILED);
+    if (n.data_bytes) memcpy(data, n.data, n.data_bytes);
+    tensor_file_give(f, name, (tensor_type)type, n.rank, n.shape, data);
 out:
     free(bytes);
     return rc;
@@ -151,7 +154,8 @@ status tensor_read_csv(const char *path, uint64_t max_bytes, const char *name, t
     TRY(zreader_read_file(path, max_bytes, &text, &bytes, err));
     TRY(take_lines(&t, text, bytes, err));
     int64_t shape[2] = {t.lines, t.columns};
-    TRY(tensor_file_add(f, name, type, t.columns > 1 ? 2 : 1, shape, t.elements, true, err));
+    tensor_file_give(f, name, type, t.columns > 1 ? 2 : 1, shape, t.elements);
+    t.elements = NULL;
 out:
     free(t.elements);
     free(text);

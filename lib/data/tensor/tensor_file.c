@@ -59,7 +59,7 @@ tensor *tensor_file_append(tensor_file *f, const char *name) {
     return t;
 }
 
-void tensor_file_append_metadata(tensor_file *f, const char *key, const char *value) {
+void tensor_file_add_metadata(tensor_file *f, const char *key, const char *value) {
     f->metadata =
         memory_grow(f->metadata, &f->metadata_capacity, f->metadata_count + 1, sizeof *f->metadata);
     f->metadata[f->metadata_count++] =
@@ -138,33 +138,22 @@ status tensor_file_require(const tensor_file *f, const char *path, const char *n
     return STATUS_OK;
 }
 
-status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int rank,
-                       const int64_t *shape, const void *data, bool copy, error *err) {
-    uint64_t bytes;
-    if (rank < 0 || rank > TENSOR_MAX_RANK || !tensor_shape_bytes(type, rank, shape, &bytes))
-        return error_set(err, STATUS_FAILED, "cannot add tensor: '%s': bad rank or shape", name);
-    if (strcmp(name, TENSOR_METADATA_KEY) == 0 || tensor_file_find(f, name))
-        return error_set(err, STATUS_FAILED, "cannot add tensor: '%s': the name is taken", name);
-    void *own = copy ? memory_try_new_aligned(bytes, 1, err) : NULL;
-    tensor *t = !copy || own ? tensor_file_append(f, name) : NULL;
-    if (!t) {
-        free(own);
-        return STATUS_FAILED;
-    }
-    if (copy && bytes) memcpy(own, data, bytes);
+void tensor_file_give(tensor_file *f, const char *name, tensor_type type, int rank,
+                      const int64_t *shape, void *data) {
+    uint64_t bytes = 0;
+    tensor *t = tensor_file_append(f, name);
+    (void)tensor_shape_bytes(type, rank, shape, &bytes); // fits: the data are in memory
     t->type = type;
     t->rank = rank;
     if (rank) memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
     t->bytes = bytes;
-    // Tensors are read and written through one struct; nothing writes through this pointer.
-    t->data = copy ? own : (void *)(uintptr_t)data;
-    t->owned = copy;
-    return STATUS_OK;
+    t->data = data;
+    t->owned = true;
 }
 
-status tensor_file_add_metadata(tensor_file *f, const char *key, const char *value, error *err) {
-    if (tensor_file_metadata(f, key))
-        return error_set(err, STATUS_FAILED, "cannot add metadata: '%s': the key is taken", key);
-    tensor_file_append_metadata(f, key, value);
-    return STATUS_OK;
+void tensor_file_add(tensor_file *f, const char *name, tensor_type type, int rank,
+                     const int64_t *shape, const void *data) {
+    // Tensors are read and written through one struct; nothing writes through this pointer.
+    tensor_file_give(f, name, type, rank, shape, (void *)(uintptr_t)data);
+    f->tensors[f->count - 1].owned = false;
 }

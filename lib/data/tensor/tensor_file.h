@@ -88,12 +88,14 @@ status tensor_file_require(const tensor_file *f, const char *path, const char *n
 // Returns the metadata value of that key, or NULL.
 const char *tensor_file_metadata(const tensor_file *f, const char *key);
 
-// Adds a tensor. With `copy`, `data` is copied; otherwise it must outlive the file and is not
-// freed. A duplicate name or an overflowing shape is STATUS_FAILED: a programming error.
-status tensor_file_add(tensor_file *f, const char *name, tensor_type type, int rank,
-                       const int64_t *shape, const void *data, bool copy, error *err) MUST_CHECK;
-status tensor_file_add_metadata(tensor_file *f, const char *key, const char *value,
-                                error *err) MUST_CHECK;
+// Adds a tensor, whose `data` must outlive the file. tensor_file_write refuses a name that another
+// tensor has, and a key that other metadata have.
+void tensor_file_add(tensor_file *f, const char *name, tensor_type type, int rank,
+                     const int64_t *shape, const void *data);
+// The same, but the data are the file's from now on.
+void tensor_file_give(tensor_file *f, const char *name, tensor_type type, int rank,
+                      const int64_t *shape, void *data);
+void tensor_file_add_metadata(tensor_file *f, const char *key, const char *value);
 
 size_t tensor_type_bytes(tensor_type type);
 const char *tensor_type_name(tensor_type type); // "F32"

@@ -12,7 +12,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 // Appends a tensor without checking for duplicates. Only its name is set.
 tensor *tensor_file_append(tensor_file *f, const char *name) MUST_CHECK;
-void tensor_file_append_metadata(tensor_file *f, const char *key, const char *value);
 
 // Computes the bytes of a tensor of that shape; false if a size is negative or the product
 // overflows.

@@ -191,7 +191,7 @@ static status take_metadata(reading *r, json_t *metadata, error *err) {
             return refuse(r, LENGTH_BYTES, err, "a metadata key holds control characters");
         if (!json_is_string(value))
             return refuse(r, find_in_header(r, key), err, "metadata '%.200s' is not a string", key);
-        tensor_file_append_metadata(f, key, json_string_value(value));
+        tensor_file_add_metadata(f, key, json_string_value(value));
     }
     if (f->metadata_count) qsort(f->metadata, f->metadata_count, sizeof *f->metadata, by_key);
     return STATUS_OK;

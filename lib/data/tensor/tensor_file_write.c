@@ -52,6 +52,21 @@ static json_t *metadata_entry(const tensor_file *f, const char **bad) {
     return object;
 }
 
+// Refuses two tensors or two metadata of the same name.
+static status check_names(const tensor_file *f, error *err) {
+    for (size_t i = 0; i < f->count; i++) {
+        const tensor *t = &f->tensors[i];
+        if (strcmp(t->name, TENSOR_METADATA_KEY) == 0 || tensor_file_find(f, t->name) != t)
+            return error_set(err, STATUS_FAILED, "cannot add tensor: '%s': the name is taken",
+                             t->name);
+    }
+    for (size_t i = 0; i < f->metadata_count; i++)
+        if (tensor_file_metadata(f, f->metadata[i].key) != f->metadata[i].value)
+            return error_set(err, STATUS_FAILED, "cannot add metadata: '%s': the key is taken",
+                             f->metadata[i].key);
+    return STATUS_OK;
+}
+
 // Makes the header as an object. jansson fails if text is not UTF-8.
 static status make_header(const tensor_file *f, const tensor *const *order, json_t **header,
                           error *err) {
@@ -79,6 +94,7 @@ static status make_head(const tensor_file *f, const tensor *const *order, unsign
                         size_t *bytes, error *err) {
     json_t *root = NULL;
     json_begin();
+    NEED(check_names(f, err));
     NEED(make_header(f, order, &root, err));
     char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(root);

@@ -376,11 +376,8 @@ static status write_program(const trained_model *m, const char *classes, const c
 static status write_weights(const trained_model *m, const char *classes, const char *file,
                             error *err) {
     tensor_file f = {0};
-    status rc;
-    TRY(model_file_describe(&m->model, m->parameters, m->buffers, &m->normalization, classes, &f,
-                            err));
-    TRY(tensor_file_write_plain(file, &f, err));
-out:
+    model_file_describe(&m->model, m->parameters, m->buffers, &m->normalization, classes, &f);
+    const status rc = tensor_file_write_plain(file, &f, err);
     tensor_file_release(&f);
     return rc;
 }

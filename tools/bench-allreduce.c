@@ -197,22 +197,18 @@ out:
 
 static status describe(const arguments *a, bench *b, error *err) {
     yaml_node *p = manifest_parameters(&b->manifest), *sizes = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
     sizes->flow = true;
     for (int i = 0; i < b->count; i++) yaml_append(sizes, yaml_new_integer(b->world_sizes[i]));
     yaml_put(p, "world_sizes", sizes);
-    sizes = NULL; // yaml_put took it over
     yaml_put(p, "reduce", yaml_new_string(a->reduce));
     yaml_put(p, "devices", train_manifest_device_list(&b->devices));
     yaml_put(p, "min_bytes", yaml_new_integer(a->min_bytes));
     yaml_put(p, "max_bytes", yaml_new_integer(a->max_bytes));
     yaml_put(p, "iterations", yaml_new_integer(a->iterations));
-    TRY(describe_machine(b, p, err));
+    NEED(describe_machine(b, p, err));
     train_manifest_gpus(&b->manifest, &b->devices);
     yaml_put(manifest_results(&b->manifest), "world_sizes", yaml_new(YAML_SEQUENCE));
-out:
-    yaml_free(sizes);
-    return rc;
+    return STATUS_OK;
 }
 
 static void record_row(const bench *b, const allreduce_time *row, yaml_node *list) {
@@ -264,7 +260,6 @@ static void record(bench *b, const allreduce_time *rows, size_t count, const cos
     yaml_put(item, "relative_error", yaml_new_number(fit->error));
     for (size_t i = 0; i < count; i++) record_row(b, &rows[i], list);
     yaml_put(item, "sizes", list);
-    list = NULL; // yaml_put took it over
     yaml_append(all, item);
 }
 

@@ -110,8 +110,7 @@ static status check(arguments *a, error *err) {
                          "--size is missing: pass the width and height of the images in pixels");
     if (a->classes) {
         a->wanted = labels_split(a->classes);
-        a->chosen = a->wanted ? memory_new(a->wanted->count, sizeof *a->chosen) : NULL;
-        if (!a->chosen) return STATUS_FAILED;
+        a->chosen = memory_new(a->wanted->count, sizeof *a->chosen);
     }
     return check_name(a, err);
 }
@@ -177,9 +176,7 @@ static void describe_left(const image_left *left, size_t count, const char *key,
                           yaml_node *results) {
     if (!count) return;
     yaml_node *list = yaml_new(YAML_SEQUENCE);
-    status rc = STATUS_OK;
-    for (size_t i = 0; rc == STATUS_OK && i < count && i < IMAGE_IMPORT_NAMED; i++)
-        append_left(list, &left[i]);
+    for (size_t i = 0; i < count && i < IMAGE_IMPORT_NAMED; i++) append_left(list, &left[i]);
     yaml_put(results, key, list);
 }
 

@@ -188,7 +188,7 @@ static status export_series(const arguments *a, error *err) {
     }
     TRY(board ? tensorboard_write(runs, count, a->out, err) : write_series(a, runs, json, err));
 out:
-    for (size_t i = 0; runs && i < count; i++) run_series_release(&runs[i]);
+    for (size_t i = 0; i < count; i++) run_series_release(&runs[i]);
     free(runs);
     return rc;
 }

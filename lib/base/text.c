@@ -11,10 +11,6 @@
 #include "base/memory.h"
 #include "base/printable.h"
 
-void text_init(text *t) {
-    *t = (text){0};
-}
-
 void text_release(text *t) {
     free(t->data);
     t->data = NULL;
@@ -92,8 +88,7 @@ void text_replace_by(text *t, text *result) {
 void text_replace(text *t, const char *from, const char *to) {
     const char *rest = text_string(t);
     size_t length = strlen(from);
-    text result;
-    text_init(&result);
+    text result = {0};
     for (const char *hit; (hit = strstr(rest, from)); rest = hit + length) {
         text_bytes(&result, rest, (size_t)(hit - rest));
         text_append(&result, to);

@@ -13,7 +13,6 @@ typedef struct text {
     size_t length, capacity;
 } text;
 
-void text_init(text *t);
 void text_release(text *t);
 
 void text_bytes(text *t, const char *bytes, size_t count);

@@ -66,7 +66,7 @@ static status slot_init(slot *s, const loader_options *o, error *err) {
     s->targets = memory_try_new(room, sizeof *s->targets, err);
     s->ids = memory_try_new(room, sizeof *s->ids, err);
     s->rows = memory_try_new(room, sizeof *s->rows, err);
-    if (!s->count || !s->pixels || !s->targets || !s->ids || !s->rows) return STATUS_FAILED;
+    if (!s->pixels || !s->targets || !s->ids || !s->rows) return STATUS_FAILED;
     s->batch = (batch){.shards = shards,
                        .count = s->count,
                        .first_shard = o->first_shard,

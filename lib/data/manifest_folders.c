@@ -55,12 +55,11 @@ static void add_runs(text *t, const char *folder, int depth, int *count) {
 }
 
 char *manifest_hint_runs(const char *path) {
-    text t;
+    text t = {0};
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') length--;
     char *folder = memory_format("%.*s", (int)length, path);
     int count = 0;
-    text_init(&t);
     if (has_manifest(folder, NULL)) { // of a report, say
         char *slash = strrchr(folder, '/');
         if (slash) *slash = 0;
@@ -70,9 +69,7 @@ char *manifest_hint_runs(const char *path) {
             add_runs(&t, folder, 1, &count);
     } else
         add_runs(&t, folder, HINT_DEPTH, &count);
-
     free(folder);
-    if (!count) text_append(&t, "");
     return text_take(&t);
 }
 

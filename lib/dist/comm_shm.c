@@ -207,7 +207,7 @@ status comm_shm(shared_memory *s, int rank, bool own, comm **out, error *err) {
     *out = &g->base;
     return STATUS_OK;
 out:
-    if (g) free_group(g);
+    free_group(g);
     if (own) shared_free(s);
     return rc;
 }

@@ -125,8 +125,7 @@ static status read_point(experiment_reading *r, const yaml_node *node, yaml_node
     yaml_node *pair = NULL;
     status rc = field_read_numbers(node, key, 2, 2, point, &pair, r->err);
     if (pair) yaml_append(list, pair);
-    const status put = STATUS_OK;
-    if (rc != STATUS_OK) return rc != STATUS_OK ? rc : put;
+    if (rc != STATUS_OK) return rc;
     if (!(point[0] >= 0 && point[0] <= MAX_EPOCHS))
         return yaml_error(node->items[0], r->err, "'%s': expected an epoch from 0 to %d, got %.40s",
                           key, MAX_EPOCHS, node->items[0]->text);

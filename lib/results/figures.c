@@ -275,8 +275,7 @@ static void add_joint(figure_list *list, const joint_subject *s) {
 
 // Adds the figures of a comparison, with its verdicts in words as notes.
 static void add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c) {
-    text time = {0}, accuracy;
-    text_init(&accuracy);
+    text time = {0}, accuracy = {0};
     if (c->simulated && !c->unlike.count) text_append(&time, "SIMULATED: ");
     verdict_append_time(&time, c);
     if (c->identical)

@@ -327,8 +327,7 @@ static status explain_joint_figure(const results *r, trail *t, const figure *f, 
 static status unknown_figure(const results *r, const char *id, error *err) {
     text near = {0};
     figures_append_near(&r->figures, id, &near);
-    status rc = STATUS_OK;
-    rc =
+    status rc =
         error_set(err, STATUS_USAGE, "no such figure: '%s'%s%s%s; report.csv lists them all", id,
                   near.length ? ": did you mean " : "", text_string(&near), near.length ? "?" : "");
     text_release(&near);
@@ -339,7 +338,6 @@ status results_why(const results *r, const char *id, text *out, error *err) {
     const figure *f = figures_find(&r->figures, id);
     if (!f) return unknown_figure(r, id, err);
     trail t = {.out = out, .at = out, .several = !f->run || is_pooled(f)};
-    text_init(&t.files);
     status rc = f->run ? explain_run_figure(r, &t, 0, f, err) : explain_joint_figure(r, &t, f, err);
     text_append(out, text_string(&t.files));
     if (rc == STATUS_OK && *t.broken)

@@ -215,7 +215,6 @@ static void print_rows(const grading *g) {
     static const char *const titles[COLUMNS] = {"verdict", "submission", "author", "accuracy",
                                                 "found"};
     table t = {0};
-    for (int c = 0; c < COLUMNS; c++) text_init(&t.cells[c]);
     measure(&t, g, titles);
     for (int c = 0; c < COLUMNS; c++) {
         t.cells[c].length = 0;

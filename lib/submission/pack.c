@@ -474,8 +474,6 @@ static char *find_name(const pipeline *p, const planned_runs *runs) {
 
 status submission_pack(pipeline *p, const planned_runs *runs, error *err) {
     submission s = {.p = p, .runs = runs};
-    text_init(&s.run_rows);
-    text_init(&s.model_rows);
     status rc = work_open(p, err);
     if (rc == STATUS_OK) {
         s.name = find_name(p, runs);

@@ -60,8 +60,7 @@ static const yaml_node *find_entry(const yaml_node *plan, const char *name) {
 // A run in the report whose experiment is not in the submission.
 static void check_plan(const planned_runs *runs, const yaml_node *plan, verification *v) {
     const yaml_node *entries = yaml_find(plan, "runs");
-    status rc = STATUS_OK;
-    for (size_t i = 0; entries && rc == STATUS_OK && i < entries->count; i++) {
+    for (size_t i = 0; entries && i < entries->count; i++) {
         const char *name = yaml_text_at(entries->items[i], "name");
         bool there = false;
         for (size_t k = 0; k < runs->count; k++)

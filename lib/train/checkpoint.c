@@ -19,7 +19,6 @@ static const char MODEL_PREFIX[] = "model.", AVERAGE_PREFIX[] = "average.", BEST
 
 status checkpoint_init(checkpoint *c, const model *m, optimizer_kind kind, int epochs,
                        uint64_t steps, error *err) {
-    status rc = STATUS_FAILED;
     size_t n = m->program.parameters;
     *c = (checkpoint){.model = m, .kind = kind, .epochs = epochs};
     c->parameters = memory_try_new_aligned(n, sizeof(float), err);
@@ -27,13 +26,11 @@ status checkpoint_init(checkpoint *c, const model *m, optimizer_kind kind, int e
     c->optimizer = memory_try_new_aligned(n * (size_t)optimizer_states(kind), sizeof(float), err);
     c->accuracy = memory_new((size_t)epochs, sizeof *c->accuracy);
     c->execution = yaml_new(YAML_SEQUENCE);
-    if (!c->parameters || !c->buffers || !c->optimizer) goto out;
     for (int e = 0; e < epochs; e++) c->accuracy[e] = NAN;
-    TRY(timeline_init(&c->timeline, steps));
-    return STATUS_OK;
-out:
+    timeline_init(&c->timeline, steps);
+    if (c->parameters && c->buffers && c->optimizer) return STATUS_OK;
     checkpoint_release(c);
-    return rc;
+    return STATUS_FAILED;
 }
 
 status checkpoint_begin_best(checkpoint *c, error *err) {

@@ -110,7 +110,7 @@ static status answer(image_answers *a, const trained_model *t, const image_setti
     float *logits = memory_try_new(s->count * classes, sizeof *logits, err);
     status rc = STATUS_FAILED;
     a->ranked = memory_new(s->count * classes, sizeof *a->ranked);
-    if (!planes || !pixels || !logits) goto out;
+    if (!planes || !logits) goto out;
     TRY(read_pictures(s, in, planes, pixels, err));
     TRY(infer(t, s, pixels, logits, err));
     for (size_t i = 0; i < s->count; i++)

@@ -120,7 +120,6 @@ static yaml_node *picture_tree(const image_answers *a, const char *path, const i
     yaml_put(node, "image", json_new_string(path));
     for (int k = 0; k < top; k++) yaml_append(list, class_tree(a, &ranked[k]));
     yaml_put(node, "classes", list);
-    list = NULL;
     return node;
 }
 

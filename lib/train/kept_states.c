@@ -24,9 +24,8 @@ status kept_states_path(const char *out, uint64_t step, char **path, error *err)
     char *folder = memory_format("%s/%s", out, FOLDER);
     *path = NULL;
     status rc = output_make_folder(folder, err);
-    if (rc == STATUS_OK) {
+    if (rc == STATUS_OK)
         *path = memory_format("%s/%0*" PRIu64 "%s", folder, NAME_DIGITS, step, SUFFIX);
-    }
     free(folder);
     return rc;
 }

@@ -12,10 +12,9 @@ status print_plan_of(const experiment *e, const devices *d, error *err) {
     parameter_group rule[PARAMETER_GROUPS - 1];
     unit_list units;
     step_plan plan;
-    text lines;
+    text lines = {0};
     status rc = devices_backend(d, 0)->units(p, &o, &units, err);
     if (rc != STATUS_OK) return rc;
-    text_init(&lines);
     parameter_groups_rule(&e->parameter_groups, 0, 0, 0, 1, rule);
     step_plan_training(&plan, p, &units, &o, parameter_groups_frozen(&e->parameter_groups, rule));
     plan_text(&plan, &lines);

@@ -287,17 +287,15 @@ engine_description replica_engines(const executor *x) {
 }
 
 // A rank whose shards are not aligned with the tree contributes several vectors to each reduction.
-status replica_describe(const executor *x, yaml_node *segment, error *err) {
-    (void)err;
-    if (x->comm->size == 1 || x->steps == 0) return STATUS_OK;
+void replica_describe(const executor *x, yaml_node *segment) {
+    if (x->comm->size == 1 || x->steps == 0) return;
     const double vectors = (double)x->vectors / (double)x->steps;
     const int64_t bytes = (int64_t)(x->bytes / x->steps);
     yaml_put(segment, "transport", yaml_new_string(transport_of(x)));
     yaml_put(segment, "bytes_sent_per_step", yaml_new_integer(bytes));
     yaml_put(segment, "vectors_per_reduction", yaml_new_number(vectors));
-    if (x->way.buckets == 0) return STATUS_OK;
+    if (x->way.buckets == 0) return;
     const double hidden = 1e-9 * (double)x->hidden / (double)x->steps;
     yaml_put(segment, "buckets", yaml_new_integer(x->way.buckets));
     yaml_put(segment, "hidden_comm_per_step", yaml_new_number(hidden));
-    return STATUS_OK;
 }

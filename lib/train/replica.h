@@ -20,6 +20,6 @@ status replica_infer(executor *x, const uint8_t *const *pixels, size_t samples, 
                      error *err) MUST_CHECK;
 phase_times replica_times(executor *x);
 engine_description replica_engines(const executor *x);
-status replica_describe(const executor *x, yaml_node *segment, error *err) MUST_CHECK;
+void replica_describe(const executor *x, yaml_node *segment);
 
 #endif

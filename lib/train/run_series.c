@@ -67,7 +67,7 @@ static status read_steps(run_series *s, uint64_t max_bytes, error *err) {
     status rc;
     TRY(tensor_file_read(s->steps, max_bytes, &f, err));
     TRY(tensor_file_require(&f, s->steps, "loss", TENSOR_F32, 1, any, &loss, err));
-    TRY(timeline_init(&s->timeline, (uint64_t)loss->shape[0]));
+    timeline_init(&s->timeline, (uint64_t)loss->shape[0]);
     TRY(timeline_load(&s->timeline, "", (uint64_t)loss->shape[0], &f, s->steps, err));
     TRY(read_losses(s, &f, err));
 out:

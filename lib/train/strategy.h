@@ -115,7 +115,7 @@ typedef struct strategy {
     engine_description (*engines)(const executor *x);
     // Adds strategy-specific figures (traffic, busy fractions) to this run's segment in
     // `run.execution`.
-    status (*describe)(const executor *x, yaml_node *segment, error *err);
+    void (*describe)(const executor *x, yaml_node *segment);
 } strategy;
 
 extern const strategy strategy_single, strategy_dp, strategy_ddp, strategy_mp;

@@ -85,6 +85,6 @@ status dp_all(executor *x, activity what, void (*body)(void *, int), error *err)
 void dp_alone(executor *x, activity what, phase spent, uint64_t begin);
 // Hooks of strategy.h:
 phase_times dp_times(executor *x);
-status dp_describe(const executor *x, yaml_node *segment, error *err) MUST_CHECK;
+void dp_describe(const executor *x, yaml_node *segment);
 
 #endif

@@ -118,13 +118,11 @@ static void put_replica(const executor *x, int number, yaml_node *list) {
     yaml_append(list, item);
 }
 
-status dp_describe(const executor *x, yaml_node *segment, error *err) {
-    (void)err;
+void dp_describe(const executor *x, yaml_node *segment) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     put_times(x, segment);
     put_traffic(x, segment);
     for (int r = 0; r < x->replicas; r++) put_replica(x, r, list);
     if (x->transport) yaml_put(segment, "transport", yaml_new_string(x->transport));
     yaml_put(segment, "replicas", list);
-    return STATUS_OK;
 }

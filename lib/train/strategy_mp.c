@@ -350,8 +350,7 @@ static status open_executor(const executor_options *o, executor **out, error *er
     x->buffers = memory_try_new(x->program->buffers, sizeof *x->buffers, err);
     x->whole_parameters = memory_try_new(x->program->parameters, sizeof *x->parameters, err);
     x->whole_buffers = memory_try_new(x->program->buffers, sizeof *x->buffers, err);
-    if (!x->stages || !x->state || !x->parameters || !x->buffers || !x->whole_parameters ||
-        !x->whole_buffers)
+    if (!x->state || !x->parameters || !x->buffers || !x->whole_parameters || !x->whole_buffers)
         goto out;
     if (o->experiment->optimizer.clip_norm > 0 && strcmp(o->backend->name, "cpu") != 0) {
         rc = error_set(err, STATUS_USAGE,
@@ -467,14 +466,12 @@ static void put_bubble(const executor *x, yaml_node *segment) {
     yaml_put(segment, "bytes_per_step", yaml_new_integer(bytes));
 }
 
-static status describe(const executor *x, yaml_node *segment, error *err) {
-    (void)err;
+static void describe(const executor *x, yaml_node *segment) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (int i = 0; i < x->count; i++) put_stage(x, &x->stages[i], list);
     yaml_put(segment, "stages", list);
     if (x->transport) yaml_put(segment, "transport", yaml_new_string(x->transport));
     if (x->steps > 0) put_bubble(x, segment);
-    return STATUS_OK;
 }
 
 const strategy strategy_mp = {

@@ -6,20 +6,13 @@
 
 #include "base/memory.h"
 
-status timeline_init(timeline *t, uint64_t capacity) {
+void timeline_init(timeline *t, uint64_t capacity) {
     memset(t, 0, sizeof *t);
     t->capacity = capacity;
     t->loss = memory_new(capacity, sizeof *t->loss);
     t->digest = memory_new(capacity, sizeof *t->digest);
     t->wall = memory_new(capacity, sizeof *t->wall);
-    bool whole = t->loss && t->digest && t->wall;
-    for (int p = 0; p < PHASES && whole; p++) {
-        t->time[p] = memory_new(capacity, sizeof *t->time[p]);
-        whole = t->time[p] != NULL;
-    }
-    if (whole) return STATUS_OK;
-    timeline_release(t);
-    return STATUS_FAILED;
+    for (int p = 0; p < PHASES; p++) t->time[p] = memory_new(capacity, sizeof *t->time[p]);
 }
 
 void timeline_release(timeline *t) {

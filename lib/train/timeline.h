@@ -22,7 +22,7 @@ typedef struct timeline {
 } timeline;
 
 // Allocates room for `capacity` steps.
-status timeline_init(timeline *t, uint64_t capacity) MUST_CHECK;
+void timeline_init(timeline *t, uint64_t capacity);
 // A zeroed struct is fine.
 void timeline_release(timeline *t);
 

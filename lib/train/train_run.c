@@ -273,9 +273,8 @@ static char *resuming_command(const train_settings *s) {
     enum { LONGEST = 1500 };
     if (s->world.environment.joined) return NULL;
     char *line = typed_command(s);
-    char *whole = line && strlen(line) < LONGEST
-                      ? memory_format("%s%s", line, s->resume ? "" : " --resume")
-                      : NULL;
+    char *whole =
+        strlen(line) < LONGEST ? memory_format("%s%s", line, s->resume ? "" : " --resume") : NULL;
     free(line);
     return whole;
 }

@@ -46,11 +46,8 @@ static status first_images(const dataset *d, const holdout *left, const uint8_t 
     const size_t bytes = dataset_sample_bytes(d);
     size_t images = 0;
     numbered_image *all = memory_try_new(d->samples, sizeof *all, err);
-    *list = all ? memory_new(WHITENING_IMAGES, sizeof **list) : NULL;
-    if (!*list) {
-        free(all);
-        return STATUS_FAILED;
-    }
+    if (!all) return STATUS_FAILED;
+    *list = memory_new(WHITENING_IMAGES, sizeof **list);
     for (size_t i = 0; i < d->samples; i++)
         if (!left->out || !left->out[i])
             all[images++] = (numbered_image){d->ids[i], d->pixels[i], bytes};

@@ -307,7 +307,7 @@ static status save(trainer *t, bool keeping, error *err) {
         c->total_ns = t->before + clock_now() - t->began;
         yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step));
         note_launches(t, segment);
-        NEED(t->o->strategy->describe(t->executor, segment, err));
+        t->o->strategy->describe(t->executor, segment);
         if (t->o->state_path) NEED(checkpoint_write(c, &t->o->run, t->o->state_path, NULL, err));
         if (keeping) NEED(keep(t, err));
     }

@@ -19,7 +19,7 @@ static status run_script(const char *script, int seconds, text *output, error *e
     bool found;
     text input = {0};
     strcpy(body, script);
-    text_init(output);
+    *output = (text){0};
     text_append(&input, "input");
     const status rc = filter_run(arguments, &input, seconds, output, &found, err);
     assert_true(found);
@@ -64,8 +64,7 @@ static void a_missing_program_is_not_a_failure(void **state) {
     char name[] = "lockstep-no-such-program";
     char *arguments[] = {name, NULL};
     bool found = true;
-    text input = {0}, output;
-    text_init(&output);
+    text input = {0}, output = {0};
     assert_int_equal(filter_run(arguments, &input, LONG, &output, &found, &err), STATUS_OK);
     assert_false(found);
     assert_int_equal(output.length, 0);

@@ -21,16 +21,15 @@ static void holds(text *t, const char *bytes, size_t count) {
 // The examples of the specification, and the ends of the range.
 static void integers(void **state) {
     (void)state;
-    text t;
-    text_init(&t);
+    text t = {0};
     protobuf_integer(&t, 1, 150);
     holds(&t, "\x08\x96\x01", 3);
-    text_init(&t);
+    t = (text){0};
     protobuf_integer(&t, 2, 0);
     protobuf_integer(&t, 15, 127);
     protobuf_integer(&t, 16, 128);
     holds(&t, "\x10\x00\x78\x7f\x80\x01\x80\x01", 8);
-    text_init(&t);
+    t = (text){0};
     protobuf_integer(&t, 1, -1);
     holds(&t, "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11);
 }

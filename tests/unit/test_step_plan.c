@@ -116,8 +116,7 @@ static void check_whole(const step_plan *p) {
 // ---- Lists ----
 
 static void check_list(const step_plan *p, int first, const char *expected) {
-    text found;
-    text_init(&found);
+    text found = {0};
     for (int i = first; i < p->operation_count; i++)
         text_format(&found, "%s%s", i > first ? ", " : "",
                     operation_kind_traits[p->operations[i].kind].name);
@@ -195,7 +194,7 @@ static const char dense[] =
 static void test_concat(void **state) {
     (void)state;
     planned p;
-    text out;
+    text out = {0};
     plan_step(&p, dense, &plain, true, 0);
     check_whole(&p.plan);
     check_list(&p.plan, 0,
@@ -209,7 +208,6 @@ static void test_concat(void **state) {
     assert_ptr_equal(p.units.units[x.unit].joined, &p.m.program.layers[4]);
     assert_int_equal(y.feature, 0);
     assert_int_equal(x.feature, 2 * 64);
-    text_init(&out);
     plan_text(&p.plan, &out);
     assert_non_null(strstr(text_string(&out), "\nin place, not copied:\n"
                                               "concat1 0-1: y, and its gradient\n"
@@ -451,8 +449,7 @@ static void test_text(void **state) {
         "        1  forward   epilogue           bn1 relu  4x8x8 > 4x8x8\n",
         "        2  forward   loss               fc1       10                  2992+16\n"};
     planned p;
-    text out;
-    text_init(&out);
+    text out = {0};
     plan_step(&p, normed, &plain, false, 0);
     plan_text(&p.plan, &out);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

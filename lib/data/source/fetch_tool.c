@@ -205,8 +205,7 @@ out:
 // Return the names of its data sets, the first of which is the default, and the lines after the
 // options; free() them.
 static char *make_names(const fetch_tool *t, const char **first) {
-    text names;
-    text_init(&names);
+    text names = {0};
     for (size_t i = 0; i < DATASETS; i++) {
         const dataset_entry *d = &dataset_list[i];
         if (!fetches(t, d)) continue;
@@ -217,8 +216,7 @@ static char *make_names(const fetch_tool *t, const char **first) {
 }
 
 static char *make_notes(const fetch_tool *t) {
-    text notes;
-    text_init(&notes);
+    text notes = {0};
     text_format(&notes, "%s\n", t->sources);
     for (size_t i = 0; i < DATASETS; i++)
         if (fetches(t, &dataset_list[i]) && dataset_list[i].note)

@@ -432,7 +432,7 @@ static status read_source(reading *r, error *err) {
 
 static void say_next(const logger *log, const char *why, const char *next) {
     char *shown = redact_urls(next);
-    log_warn(log, "%s; trying '%s'", why, shown ? shown : "the next source");
+    log_warn(log, "%s; trying '%s'", why, shown);
     free(shown);
 }
 

@@ -256,7 +256,7 @@ static status diff_runs(comparison *c, uint64_t max_bytes, error *err) {
     rc = error_set(err, STATUS_INPUT,
                    "cannot compare runs: '%s': neither folder holds steps.st.zst or "
                    "model.st.zst%s%s",
-                   c->path_a, hint ? hint : "",
+                   c->path_a, hint,
                    manifest_is_run_folder(c->path_a) ? ": its folder 'train' does" : "");
     free(hint);
     return rc;

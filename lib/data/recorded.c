@@ -50,20 +50,15 @@ static void record_open(record *r, const char *file) {
     free(path);
 }
 
-static const char *text_of(const yaml_node *entry, const char *key) {
-    const yaml_node *node = yaml_find(entry, key);
-    return node && node->kind == YAML_SCALAR ? node->text : "";
-}
-
 // Returns the recorded content hash; NULL if the file has to be read.
 static const char *find_content(const record *r, const char *path, const struct stat *info) {
     if (!r->root || !is_before(info->st_ctim, r->written)) return NULL;
     const yaml_node *outputs = yaml_find(r->root, "outputs");
     for (size_t i = 0; i < outputs->count; i++) {
         const yaml_node *entry = outputs->items[i];
-        const char *content = text_of(entry, "content");
-        if (strcmp(text_of(entry, "path"), paths_name(path)) != 0) continue;
-        if (strtoll(text_of(entry, "bytes"), NULL, 10) != info->st_size) return NULL;
+        const char *content = yaml_text_at(entry, "content");
+        if (strcmp(yaml_text_at(entry, "path"), paths_name(path)) != 0) continue;
+        if (strtoll(yaml_text_at(entry, "bytes"), NULL, 10) != info->st_size) return NULL;
         return strlen(content) == SHA256_TEXT_BYTES - 1 ? content : NULL;
     }
     return NULL;
@@ -105,8 +100,8 @@ void recorded_repeats(const char *path, const char *content, manifest_repeats *r
     if (!r.root) return;
     const yaml_node *results = yaml_find(r.root, "results");
     if (results && strcmp(manifest_output_content(r.root, "test.st.zst"), content) == 0) {
-        repeats->images = strtoll(text_of(results, "test_images_in_train"), NULL, 10);
-        repeats->samples = strtoll(text_of(results, "test_samples"), NULL, 10);
+        repeats->images = strtoll(yaml_text_at(results, "test_images_in_train"), NULL, 10);
+        repeats->samples = strtoll(yaml_text_at(results, "test_samples"), NULL, 10);
         snprintf(repeats->train, sizeof repeats->train, "%s",
                  manifest_output_content(r.root, "train.st.zst"));
     }

@@ -158,7 +158,6 @@ static status no_picture(const image_folder *f, size_t at, error *err) {
 
 static status list_class(image_folder *f, int list, size_t at, int class, error *err) {
     const size_t before = f->lists[list].count, end = image_tree_end(&f->tree, at);
-    status rc = STATUS_OK;
     f->tree.entries[at].list = list;
     for (size_t k = at + 1; k < end; k = image_tree_end(&f->tree, k)) {
         if (is_folder(f, k))
@@ -168,7 +167,7 @@ static status list_class(image_folder *f, int list, size_t at, int class, error 
                              f->path, f->tree.entries[k].path, f->path);
         if (is_picture(f, k)) add_file(f, list, k, class);
     }
-    return rc == STATUS_OK && f->lists[list].count == before ? no_picture(f, at, err) : rc;
+    return f->lists[list].count == before ? no_picture(f, at, err) : STATUS_OK;
 }
 
 static status check_class_name(const image_folder *f, const char *name, error *err) {

@@ -48,7 +48,7 @@ static status take_plans(engine *e, size_t *taken, error *err) {
 static status take_members(engine *e, size_t *taken, error *err) {
     const engine_options *o = &e->execution.options;
     const bool shares = o->threads > e->ownership.capacity && !engine_runs_in_parts(o);
-    const bool own_images = shares && e->training.steps.operations[0].cut == CUT_EACH;
+    const bool own_images = shares && e->training.steps.operations[0].cut == CUT_EACH; // the load
     TAKE(e->members, (size_t)o->threads);
     e->members[0].track = o->track;
     for (int t = 0; t < o->threads; t++) {

@@ -52,8 +52,9 @@ typedef struct turn_log {
 void turn_log_add(turn_log *l, const turn *t, const turn_step *steps);
 // Ends an execution, after its last turn.
 void turn_log_end(turn_log *l, double others);
-// Adds the executions that ended as tensors, for which the log must outlive the file, and reads them
-// back from the file named `path`. STATUS_INPUT if the tensors are no such log of that many arms.
+// Adds the executions that ended as tensors, for which the log must outlive the file, and reads
+// them back from the file named `path`. STATUS_INPUT if the tensors are no such log of that many
+// arms.
 void turn_log_store(const turn_log *l, tensor_file *f);
 status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char *path,
                      error *err) MUST_CHECK;

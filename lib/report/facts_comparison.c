@@ -40,7 +40,13 @@ static yaml_node *verdict_node(const verdict *v) {
     return node;
 }
 
-// ---- Comparisons ----
+// ---- Values of several parts ----
+
+yaml_node *facts_names(const seed_group *g) {
+    yaml_node *names = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < g->count; i++) yaml_append(names, json_new_string(g->runs[i]->name));
+    return names;
+}
 
 yaml_node *facts_range(double value, interval range) {
     yaml_node *node = yaml_new(YAML_MAPPING);
@@ -61,6 +67,8 @@ yaml_node *facts_reasons(const reason_list *list) {
     }
     return nodes;
 }
+
+// ---- Comparisons ----
 
 static yaml_node *setting_node(const comparison *c) {
     reason_list setting = {0};

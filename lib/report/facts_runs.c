@@ -21,12 +21,6 @@ static yaml_node *twin_of(const run_list *list, const run *one) {
     return json_new_text(NULL);
 }
 
-yaml_node *facts_names(const seed_group *g) {
-    yaml_node *names = yaml_new(YAML_SEQUENCE);
-    for (size_t i = 0; i < g->count; i++) yaml_append(names, json_new_string(g->runs[i]->name));
-    return names;
-}
-
 // The accuracy to be reached, and how many of the runs reached it; null without one.
 yaml_node *facts_target(const run *const *runs, size_t count) {
     const double target = run_target(runs[0]);

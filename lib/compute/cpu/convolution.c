@@ -34,10 +34,6 @@ static slice_range outputs_of(slice_range columns, int part, int blocks, int blo
     return (slice_range){r.first, r.end < outputs ? r.end : outputs};
 }
 
-static int blocks_of(int outputs, int block) {
-    return (outputs + block - 1) / block;
-}
-
 void convolution_forward(const group_work *g, const unit *u) {
     const layer part = layer_part(u->layers->anchor);
     const int parts = layer_groups(u->layers->anchor);

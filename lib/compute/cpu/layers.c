@@ -9,10 +9,6 @@
 // What the kernels take at once: outputs; inputs, also of weights.
 enum { OUTPUTS = 4, INPUTS = 16 };
 
-static int multiples_in(int n, int multiple) {
-    return (n + multiple - 1) / multiple;
-}
-
 // A range of multiples, as one of n outputs or inputs.
 static slice_range in_multiples(slice_range r, int multiple, int n) {
     return (slice_range){r.first * multiple, r.end * multiple < n ? r.end * multiple : n};
@@ -20,7 +16,7 @@ static slice_range in_multiples(slice_range r, int multiple, int n) {
 
 // The slice's part of n outputs or inputs.
 static slice_range part_of_slice(const group_work *g, int multiple, int n) {
-    return in_multiples(slice_of(g->slice, multiples_in(n, multiple)), multiple, n);
+    return in_multiples(slice_of(g->slice, blocks_of(n, multiple)), multiple, n);
 }
 
 static size_t lanes_of(const group_work *g) {
@@ -56,8 +52,8 @@ static void linear_input(const group_work *g, const unit *u, float *dx) {
 static void linear_weights(const group_work *g, const unit *u, float *dw, float *db) {
     const layer *l = u->layers->anchor;
     const int all_inputs = (int)shape_size(l->in), all_outputs = (int)shape_size(l->out);
-    const slice_area own = slice_area_of(g->slice, multiples_in(all_outputs, OUTPUTS),
-                                         multiples_in(all_inputs, INPUTS));
+    const slice_area own =
+        slice_area_of(g->slice, blocks_of(all_outputs, OUTPUTS), blocks_of(all_inputs, INPUTS));
     if (slice_is_empty(own)) return;
     const slice_range outputs = in_multiples(own.rows, OUTPUTS, all_outputs);
     const slice_range inputs = in_multiples(own.columns, INPUTS, all_inputs);

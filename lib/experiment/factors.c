@@ -247,3 +247,9 @@ void factors_find_published(const experiment *from, const experiment *to, differ
         if (is_published(&list->items[i], from, to)) list->items[kept++] = list->items[i];
     list->count = kept;
 }
+
+bool factors_are_published(const experiment *e, const experiment *file, bool any_epochs) {
+    difference_list list;
+    factors_find_published(e, file, &list);
+    return !list.count || (any_epochs && list.count == 1 && list.items[0].factor == FACTOR_EPOCHS);
+}

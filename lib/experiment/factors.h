@@ -69,6 +69,10 @@ void factors_find(const experiment *from, const experiment *to, difference_list 
 // number of micro-batches. One device has no world size, and only a pipeline has stages.
 void factors_find_published(const experiment *from, const experiment *to, difference_list *list);
 
+// Would figures published about `file` apply to `e`: is nothing in that list, or, with
+// `any_epochs`, only the number of epochs?
+bool factors_are_published(const experiment *e, const experiment *file, bool any_epochs);
+
 // ---- The patterns of `tensors` in two experiments, one by one ----
 
 // A pattern in two experiments; its settings are NULL in the one that lacks it.

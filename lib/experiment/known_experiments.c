@@ -71,13 +71,6 @@ void known_experiments_release(known_experiments *k) {
 
 // ---- Finding ----
 
-// Would published figures of `one` apply to `e`?
-static bool is_same(const experiment *e, const experiment *one, bool any_epochs) {
-    difference_list list;
-    factors_find_published(e, one, &list);
-    return !list.count || (any_epochs && list.count == 1 && list.items[0].factor == FACTOR_EPOCHS);
-}
-
 const experiment *known_experiments_find(const known_experiments *k, const experiment *e,
                                          bool any_epochs) {
     const experiment *best = NULL;
@@ -85,7 +78,7 @@ const experiment *known_experiments_find(const known_experiments *k, const exper
     for (size_t i = 0; i < k->count; i++) {
         const experiment *one = &k->items[i];
         difference_list list;
-        if (!is_same(e, one, any_epochs)) continue;
+        if (!factors_are_published(e, one, any_epochs)) continue;
         factors_find(one, e, &list);
         bool figures = published_find(&k->published, NULL, one->name) != NULL;
         int rank = (figures ? 2 * DIFFERENCES_MAX : DIFFERENCES_MAX) - (int)list.count;

@@ -5,20 +5,28 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "experiment/factors.h"
 #include "experiment/plan.h"
 #include "experiment/published.h"
 #include "pipeline/resolve.h"
 #include "pipeline/run_names.h"
 
-// Adds the figures published about a file's experiment.
-static status put_published(yaml_node *run, const char *file, error *err) {
-    experiment e = {0};
+// Adds the figures published about a file's experiment, unless these settings make it other work.
+static status put_published(yaml_node *run, const char *file, const strvec *set, error *err) {
+    experiment own = {0}, is = {0};
     published p = {0};
-    status rc = experiment_read(&e, file, NULL, 0, err);
+    status rc = experiment_read(&own, file, NULL, 0, err);
+    if (rc == STATUS_OK)
+        rc = experiment_read(&is, file, (const char *const *)set->items, set->count, err);
     if (rc == STATUS_OK) rc = published_read(&p, file, err);
-    if (rc == STATUS_OK) published_put(&p, run, NULL, e.name);
+    if (rc == STATUS_OK && factors_are_published(&is, &own, true)) {
+        published_put(&p, run, NULL, own.name);
+        if (yaml_find(run, "published"))
+            yaml_put(run, "published_epochs", yaml_new_number(own.epochs));
+    }
     published_release(&p);
-    experiment_release(&e);
+    experiment_release(&is);
+    experiment_release(&own);
     return rc;
 }
 
@@ -35,7 +43,7 @@ static status plan_runs(const pipeline *p, const strvec *files, planned_runs *ru
         yaml_node *run = plan_add_run(runs->plan, name);
         yaml_put(run, "experiment", yaml_new_string(files->items[i]));
         yaml_put(run, "folder", yaml_new_string(folder));
-        rc = put_published(run, files->items[i], err);
+        rc = put_published(run, files->items[i], set, err);
         for (size_t k = 0; rc == STATUS_OK && k < set->count; k++) plan_add_set(run, set->items[k]);
         free(name);
         free(folder);

@@ -122,7 +122,6 @@ static yaml_node *published_text(const yaml_node *entry, const char *key) {
 static yaml_node *published_of_item(const planned *one) {
     static const char *const keys[] = {"accuracy", "seconds_per_epoch", "total_seconds"};
     const yaml_node *list = yaml_find(one->entry, "published");
-    const double epochs = yaml_number_at(one->entry, "published_epochs");
     yaml_node *all = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
         const char *source = run_text(list->items[i], "source");
@@ -131,10 +130,7 @@ static yaml_node *published_of_item(const planned *one) {
         yaml_put(node, "source", json_new_text(source));
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
             yaml_put(node, keys[k], published_text(list->items[i], keys[k]));
-        // If it was another number of them than here.
-        yaml_put(
-            node, "other_epochs",
-            json_new_number(epochs == one->runs.runs[0]->planned_epochs ? (double)NAN : epochs));
+        yaml_put(node, "other_epochs", facts_other_epochs(one->runs.runs[0]));
         yaml_append(all, node);
     }
     return all;

@@ -63,6 +63,8 @@ yaml_node *facts_shown(double value, const metric_style *style, bool simulated);
 // Our figure of the kind of a published one, of the group: the mean over its runs; null if it is
 // unknown. A speed-up is known only with a verdict on time.
 yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key);
+// The epochs that the published figures of a run took; null if they took as many as the run.
+yaml_node *facts_other_epochs(const run *one);
 // Published figures beside ours.
 status facts_published(const results *r, yaml_node **rows, error *err) MUST_CHECK;
 // Published figures along a ladder.

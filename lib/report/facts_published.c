@@ -22,6 +22,7 @@ static status add_rows(const results *r, yaml_node *rows, const seed_group *g,
         yaml_put(row, "experiment", json_new_text(g->name));
         yaml_put(row, "quantity", json_new_text(key));
         yaml_put(row, "published", json_new_text(text_string(&written)));
+        yaml_put(row, "other_epochs", facts_other_epochs(g->runs[0]));
         yaml_put(row, "here", facts_own_figure(r, g, (published_key)k));
         yaml_put(row, "source", json_new_text(run_text(entry, "source")));
         yaml_put(row, "where", json_new_text(run_text(entry, "where")));

@@ -108,6 +108,11 @@ yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key
     return own_node(f->id, value, facts_shown(value, &seconds, first->simulated));
 }
 
+yaml_node *facts_other_epochs(const run *one) {
+    const bool same = one->published_epochs == one->planned_epochs;
+    return json_new_number(same ? (double)NAN : one->published_epochs);
+}
+
 // ---- As printed ----
 
 // Rounds numbers with more digits than are useful.

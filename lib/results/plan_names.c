@@ -89,6 +89,7 @@ static status name_run(run *r, const yaml_node *entry, error *err) {
     r->experiment = run_text(entry, "name");
     if (title) r->title = run_text(entry, "title");
     if (published) r->published = published;
+    r->published_epochs = yaml_number_at(entry, "published_epochs");
     return target ? yaml_number(target, "target_accuracy", &r->target, err) : STATUS_OK;
 }
 
@@ -162,8 +163,11 @@ void plan_names_publish(run_list *list, const yaml_node *root) {
     for (size_t i = 0; entries && i < entries->count; i++) {
         const yaml_node *published = yaml_find(entries->items[i], "published");
         for (size_t k = 0; published && k < list->count; k++)
-            if (strcmp(list->runs[k].experiment, run_text(entries->items[i], "name")) == 0)
+            if (strcmp(list->runs[k].experiment, run_text(entries->items[i], "name")) == 0) {
                 list->runs[k].published = published;
+                list->runs[k].published_epochs =
+                    yaml_number_at(entries->items[i], "published_epochs");
+            }
     }
 }
 

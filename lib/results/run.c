@@ -90,6 +90,7 @@ void run_init(run *r) {
                .virtual_shards = -1,
                .global_batch = -1,
                .planned_epochs = NAN,
+               .published_epochs = NAN,
                .steps_per_epoch = NAN,
                .world_size = -1,
                .threads = -1,

@@ -42,6 +42,7 @@ typedef struct run {
                                  // the same key and views are one
     const char *experiment, *title; // as a plan or else the manifests give them
     const yaml_node *published;     // likewise: a list
+    double published_epochs;        // of the experiment with these figures; NAN: not known
     const char *dataset, *model, *strategy, *tool, *host, *cpu, *version, *isa, *math, *reduce;
     int64_t seed, virtual_shards, global_batch, steps;
     int64_t samples;                                    // of a whole epoch

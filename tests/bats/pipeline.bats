@@ -81,6 +81,20 @@ did_not_run() {
     [ "$before" = "$after" ]
 }
 
+@test "published figures are shown beside the published work, also of other epochs, and no other" {
+    write_experiment "$WORK/tiny.yaml"
+    cat >"$WORK/claim.yaml" <<'YAML'
+schema: lockstep.claim/1
+name: R9
+rows: [{name: row, experiment: tiny, accuracy: 90.00}]
+YAML
+    EPOCHS=2 succeeds run_pipeline experiment "$WORK/tiny.yaml"
+    grep -q '^| \*\*tiny\*\* | Test accuracy | 90.00 %, 1 epoch | .* | R9 |' "$ARTIFACTS"/tiny-epochs=2/report/report.md ||
+        fail "$(grep R9 "$ARTIFACTS"/*/report/report.md)"
+    SET="global_batch=32" succeeds run_pipeline experiment "$WORK/tiny.yaml"
+    ! grep R9 "$ARTIFACTS"/tiny-global_batch=32/report/report.md || fail "figures of other work are shown as published"
+}
+
 @test "on a read-only disk finished stages are up to date, and only missing results fail" {
     need_read_only
     finished_run

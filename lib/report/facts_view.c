@@ -81,6 +81,14 @@ static yaml_node *disturbance_of(const run_list *list) {
     return node;
 }
 
+// A plan may give one run two names.
+static bool is_named_before(const run_list *list, size_t at) {
+    for (size_t i = 0; i < at; i++)
+        if (list->runs[at].executions && list->runs[i].executions == list->runs[at].executions)
+            return true;
+    return false;
+}
+
 // What holds of all runs together.
 static yaml_node *evidence_node(const results *r) {
     yaml_node *node = yaml_new(YAML_MAPPING);
@@ -92,7 +100,7 @@ static yaml_node *evidence_node(const results *r) {
         least = count < least ? count : least;
         most = count > most ? count : most;
         timed += one->timing != NULL;
-        disturbed += (int64_t)execution_count_disturbed(one);
+        if (!is_named_before(&r->list, i)) disturbed += (int64_t)execution_count_disturbed(one);
         simulated |= one->simulated;
     }
     for (size_t i = 0; i < r->group_count; i++)

@@ -109,9 +109,11 @@ runs:
   - {name: w0, role: variant, source: R1, study: workers, values: {loader_workers: 0}, keys: [$(key_of one)]}
   - {name: w2, role: variant, source: R1, study: workers, values: {loader_workers: 2}, keys: [$(key_of two)]}
 END
-    a_run a key=one name=x
-    a_run b key=two name=y workers=2
+    local busy='execution={"machine": {"wall_seconds": 10, "cpu_seconds": 15, "waited_seconds": 6, "others_seconds": 9.5, "cores": 2}}'
+    a_run a key=one name=x "$busy"
+    a_run b key=two name=y workers=2 "$busy"
     succeeds "$REPORT" a b --plan plan.yaml --out out
+    says out/report.md "in 2 of 2 executions"
     [ "$(json out/report.json "[r['name'] for r in page['runs']], page['reports'][0]['runs'], page['reports'][0]['studies'][0]['runs']")" = \
         "['row', 'w0', 'w2'] ['row'] ['w0', 'w2']" ]
     succeeds "$PYTHON" "$ROOT/tests/python/report_numbers.py" out/report.json out/report.md

@@ -333,7 +333,7 @@ published_runs() {
     # The second step is measured from the run that is equal to m in V, too.
     [ "$(walk total_seconds "[(round(s['here']['ratio']['value'], 6), s['here']['baseline'], s['shards_before'], s['shards_after']) for s in w['steps']]")" = \
         "[(1.25, '00-p', 1, 1), (0.5, '01-loader-workers', 1, 2)]" ]
-    grep -qF 'Here, loading takes 50.0 % [50.0, 50.0] of a step of 00-p, so more loader workers can give at most 2.00 times the speed.' out/report.md
+    grep -qF 'Here, loading takes 50.0 % of a step of 00-p, so more loader workers can give at most 2.00 times the speed.' out/report.md
     grep -qF 'A speed-up of 3.00, as in R9, requires a step that waits for data for at least 67 % of its time.' out/report.md
     grep -qF 'A step of R9 spent 80 % of its time on loading (0.004 s, then 0.001 s on the update).' out/report.md
     # Of 100 images, one is noise and 31 are not.

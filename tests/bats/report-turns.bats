@@ -127,7 +127,7 @@ interval() {
     a_run b name=b cores=2 ranks=4
     turns t a:0.001 b:0.0012
     succeeds "$REPORT" b --baseline a --turns t --out out
-    grep -qE '^\*\*b costs [0-9.]+–[0-9.]+ % more on these 2 cores\*\*' out/report.md || fail "$(grep costs out/report.md)"
+    grep -qE '^\*\*b costs [0-9.]+–[0-9.]+ % more time on these 2 cores\*\*' out/report.md || fail "$(grep costs out/report.md)"
     says out/report.md "Times with † are simulated, and say nothing about that many devices: b ran 4 ranks on 2 cores."
     says out/report.md "| only the cost of 4 ranks here |"
     [ "$(compared out/report.json b "c['time']['kind'], c['simulated'], c['crowd']['devices'], c['crowd']['needed']")" = "('cost', True, 2, 4)" ]

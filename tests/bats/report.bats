@@ -437,7 +437,7 @@ END
     succeeds "$REPORT" c --baseline b --out out
     says out/report.md "]† |"
     # A cost measured here is not a verdict on the method.
-    grep -Eq '^\*\*tiny costs 9[0-9]–10[0-9] % more on these 4 cores\*\*' out/report.md
+    grep -Eq '^\*\*tiny costs 9[0-9]–10[0-9] % more time on these 4 cores\*\*' out/report.md
     says out/report.md "| only the cost of 4 ranks here |"
     says out/report.md "say nothing about that many devices: tiny ran 4 ranks of 2 threads on 4 cores."
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv

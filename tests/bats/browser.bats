@@ -83,7 +83,7 @@ END
     a_run c name=02-world-size workers=4 epochs=2,2,2.02,1.98,2
     looks_good published a b c --plan plan.yaml
     says published-en/report.md "In R9's own figures, the speed-up came from loader workers"
-    [ "$(grep -n -m 1 'Here, loading takes' published-en/report.md | cut -d : -f 1)" -lt "$(grep -n -m 1 '^!\[' published-en/report.md | cut -d : -f 1)" ]
+    [ "$(grep -n -m 1 'Here, loading takes' published-en/report.md | cut -d : -f 1)" -lt "$(grep -n -m 1 '^\*\*' published-en/report.md | cut -d : -f 1)" ]
 }
 
 @test "a comparison on a busy machine: undecided, and said so" {

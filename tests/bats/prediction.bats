@@ -94,6 +94,11 @@ END
     says out/report.md '| **four** | 4 | one | 0.0500 | 0.4000 | 0.1000 | 0.0138 | 0.5638† | 0.6000† | -6.0 % |'
     says out/report.md '| **four** | 4 | 0.0250 | 0.2000 | 0.0500 | 0.0138 | 0.2888† | 3.46× one |'
     says out/report.md 'A projection, not a measurement'
+    # An error from disturbed times says nothing about the prediction.
+    run_of busy ranks=4 cores=2 epochs=2,0.6,0.6,0.6,0.6 \
+        execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 15, "waited_seconds": 6, "others_seconds": 9.5, "cores": 2}}'
+    succeeds "$REPORT" busy --baseline one --collectives m --out busy-page
+    says busy-page/report.md '| 0.5638† | 0.6000† | none: the machine was busy |'
     [ "$(figure out/report.csv four.projected_seconds_per_epoch)" = 0.28884 ]
     grep -q '^four.predicted_seconds_per_epoch,.*,prediction; SIMULATED,' out/report.csv
 }

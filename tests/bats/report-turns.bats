@@ -120,6 +120,11 @@ interval() {
     turns u others=0.05 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns u --out quiet
     lacks quiet/report.md "ther programs used"
+    # Also during the trainings.
+    a_run d name=d execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 5.4, "waited_seconds": 14.6, "others_seconds": 14, "cores": 2}}'
+    turns v others=0.9 a:0.001 d:0.0005
+    succeeds "$REPORT" d --baseline a --turns v --out both
+    [ "$(grep -c "ther programs used" both/report.md)" -eq 1 ] || fail "$(cat both/report.md)"
 }
 
 @test "with more ranks than cores, turns give only the cost on this machine" {

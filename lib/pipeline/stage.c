@@ -155,7 +155,7 @@ static void say_done(const pipeline *p, const stage *s, uint64_t began, const ch
         text_format(&what, "%.1f s", seconds);
     else
         text_append(&what, duration_text(seconds, span));
-    stage_result_append(s->dir, &what);
+    stage_result_append(s->dir, room, &what);
     if (*reason && text_columns(text_string(&what)) + LEAST_REASON < room)
         text_format(&what, " (%s)", reason);
     text_cut_columns(&what, room);

@@ -30,17 +30,24 @@ static void append_curve(const yaml_node *epochs, text *to) {
     }
 }
 
-static void append_loss(const yaml_node *epochs, text *to) {
+static void append_loss(const yaml_node *epochs, size_t columns, text *to) {
+    const double last = loss_of(epochs, epochs->count - 1);
+    text course = {0};
     if (epochs->count > 1) {
-        text_format(to, ", loss %.3g ", loss_of(epochs, 0));
-        append_curve(epochs, to);
-        text_format(to, " %.3g", loss_of(epochs, epochs->count - 1));
-    } else {
-        text_format(to, ", loss %.3g", loss_of(epochs, 0));
+        text_format(&course, "%.3g ", loss_of(epochs, 0));
+        append_curve(epochs, &course);
+        text_append(&course, " ");
     }
+    text_format(&course, "%.3g", last);
+    text_append(to, ", loss ");
+    if (text_columns(text_string(to)) + text_columns(text_string(&course)) <= columns)
+        text_append(to, text_string(&course));
+    else
+        text_format(to, "%.3g", last);
+    text_release(&course);
 }
 
-void stage_result_append(const char *folder, text *to) {
+void stage_result_append(const char *folder, size_t columns, text *to) {
     yaml_node *root = NULL;
     if (manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK) {
         const yaml_node *epochs = yaml_get(root, "results.epochs");
@@ -49,7 +56,7 @@ void stage_result_append(const char *folder, text *to) {
                                     ? yaml_number_at(epochs->items[epochs->count - 1], "accuracy")
                                     : yaml_number_at(root, "results.accuracy");
         if (isfinite(accuracy)) text_format(to, ", accuracy %.4f", accuracy);
-        if (trained) append_loss(epochs, to);
+        if (trained) append_loss(epochs, columns, to);
     }
     yaml_free(root);
 }

@@ -135,6 +135,11 @@ at_terminal() {
     [[ $output == *"tiny, seed 8, run 2 of 2"* ]] || fail "$output"
     succeeds at_terminal "$BIN/pipeline" experiment "$TINY" SET=repeats=2
     [[ $output == *"train     tiny, seed 7: up to date"* ]] || fail "$output"
+    # A long name leaves no room for the course of the loss.
+    sed 's/^name: .*/name: an-experiment-of-a-longer-name/' "$TINY" >"$WORK/longer.yaml"
+    succeeds at_terminal "$BIN/pipeline" experiment "$WORK/longer.yaml" EPOCHS=3
+    lines=$(tr -d '\r' <<<"$output" | sed 's/.*\x1b\[K//' | grep '^train ')
+    [[ $lines =~ ^"train     an-experiment-of-a-longer-name: "[0-9.]+" s, accuracy 0."[0-9]+", loss "[0-9.]+$ ]] || fail "$lines"
 }
 
 @test "TENSORBOARD=DIR: each training writes its curves, in a folder of its own" {

@@ -62,6 +62,7 @@ experiment() {
     local folder=$ARTIFACTS/workers
     cmp "$folder"/loader_workers-{0,2}/seed-42/train/model.st.zst
     [ "$("$BIN/manifest" get "$folder/loader_workers-2/seed-42/train/manifest.yaml" run.execution.loader_workers)" = 2 ]
+    one_line
     [[ $output =~ (Loading\ bounds\ the\ step\ with|Computing\ bounds\ the\ step\ with|Undecided\ what\ bounds\ it:)\ loader_workers ]] || fail "$output"
     sed -n 5p "$folder/report/report.md" | grep -q '^\*\*loader..workers 2 .*, compared with\|^\*\*No variant is faster\|^\*\*There is no verdict on the time' || fail "the report does not begin with a verdict"
     grep -q '| Load share |' "$folder/report/report.md"

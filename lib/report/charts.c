@@ -43,7 +43,7 @@ bool chart_shows(const verdict *v) {
 }
 
 bool chart_is_pale(const verdict *v) {
-    return v->kind == VERDICT_UNDECIDED || v->kind == VERDICT_SAME;
+    return v->kind == VERDICT_UNDECIDED || v->kind == VERDICT_SAME || v->kind == VERDICT_COST;
 }
 
 yaml_node *chart_new_stacked(const char *words, const chart_parts *parts, size_t count) {

@@ -42,7 +42,7 @@ yaml_node *chart_new(const char *kind, const char *words);
 yaml_node *chart_add(yaml_node *chart, const char *label);
 // Adds a figure as a row of a chart of intervals and returns it; NULL if it is unknown.
 yaml_node *chart_add_interval(yaml_node *chart, const figure *f, const char *label);
-// Has a chart to show a verdict? As undecided?
+// Has a chart to show a verdict? As one that decides nothing?
 bool chart_shows(const verdict *v);
 bool chart_is_pale(const verdict *v);
 

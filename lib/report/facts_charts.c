@@ -164,8 +164,7 @@ static void put_time_accuracy(yaml_node *charts, const results *r) {
         yaml_node *item = chart_add(chart, label);
         yaml_put(item, "x", time_of(r, c, time));
         yaml_put(item, "y", percent_of(accuracy));
-        yaml_put(item, "pale",
-                 yaml_new_boolean(c && (chart_is_pale(&c->time) || c->time.kind == VERDICT_COST)));
+        yaml_put(item, "pale", yaml_new_boolean(c && chart_is_pale(&c->time)));
         free(label);
     }
     chart_put(charts, "time_accuracy", chart, judged);

@@ -134,9 +134,18 @@ static void write_text(text *out, const char *string) {
     while (*string) write_line(out, &string, COLUMNS, false, true);
 }
 
+// Small print is <small>…</small>, and nothing but these tags marks it.
+static void cut_tags(text *note) {
+    const size_t open = strlen("<small>"), close = strlen("</small>");
+    text inside = {0};
+    text_bytes(&inside, note->data + open, note->length - open - close);
+    text_replace_by(note, &inside);
+}
+
 static void write_block(text *out, markdown_node *block) {
     text inside = {0};
     markdown_text(block, &inside);
+    if (page_is_note(block)) cut_tags(&inside);
     switch ((int)block->kind) {
     case MARKDOWN_TABLE: write_table(out, block); break;
     case MARKDOWN_CODE_BLOCK: text_append(out, text_string(&inside)); break;
@@ -150,10 +159,10 @@ static void write_block(text *out, markdown_node *block) {
     text_release(&inside);
 }
 
-// A picture is left out with its caption, and so are small print and comments.
+// A picture is left out with its caption, and so are comments.
 static bool is_shown(const markdown_node *block, const markdown_node *before) {
     if (before && page_is_picture(before) && page_is_caption(block)) return false;
-    return !page_is_note(block) && !page_is_picture(block) && block->kind != MARKDOWN_HTML_BLOCK;
+    return !page_is_picture(block) && block->kind != MARKDOWN_HTML_BLOCK;
 }
 
 // Is the block apart from what surrounds it?
@@ -170,7 +179,8 @@ void page_to_text(const char *page, text *out) {
     write_text(out, text_string(&title));
     for (markdown_node *n = first; n; before = n, n = n->next) {
         if (!is_shown(n, before) || (n == footer && !strstr(text_string(out), "†"))) continue;
-        if (is_apart(n) || is_apart(shown) || n->kind == MARKDOWN_HEADING || n == footer)
+        const bool notes = page_is_note(n) && !(shown && page_is_note(shown));
+        if (is_apart(n) || is_apart(shown) || notes || n->kind == MARKDOWN_HEADING || n == footer)
             text_append(out, "\n");
         write_block(out, n);
         shown = n;

@@ -25,8 +25,8 @@ status report_record(const results *r, const report_options *o, manifest *m, err
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,
                     error *err) MUST_CHECK;
 
-// Writes the answer to the question that the runs were planned for, as plain text. STATUS_USAGE if
-// no question was asked.
+// Writes tables, then the answer to the question that the runs were planned for, as plain text.
+// STATUS_USAGE if no question was asked.
 status report_answer(const results *r, const char *language, text *out, error *err) MUST_CHECK;
 
 // Writes one line per run: accuracy, seconds per epoch, executions.

@@ -70,7 +70,7 @@ void page_to_markdown(const char *page, text *out);
 // they are among the drawings. `language`: "en", "zh".
 void page_to_html(const char *page, const char *language, const page_drawing *drawings,
                   size_t count, text *out);
-// Appends text for a terminal: tables in columns, without pictures and small print.
+// Appends text for a terminal: tables in columns, without pictures.
 void page_to_text(const char *page, text *out);
 // Appends report.tex, made by pandoc, with figures/ID.pdf as pictures, or without any; appends
 // nothing if pandoc is not installed.

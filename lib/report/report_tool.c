@@ -201,8 +201,8 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
         goto out;
     }
     if (o->why) TRY(print(results_why, &r, o->why, call->answers, err));
-    if (o->answer) TRY(print(report_answer, &r, o->page.head.language, call->answers, err));
     if (o->summary) TRY(print(report_summary, &r, o->page.head.language, call->answers, err));
+    if (o->answer) TRY(print(report_answer, &r, o->page.head.language, call->answers, err));
     if (o->out)
         rc = make_report(&r, o, call, &m, err);
     else if (o->check)

@@ -109,7 +109,9 @@ of() {
     [ "$(effect 01-loader-workers.accuracy_effect)" = 0 ]
     grep -q '^03-world-size.accuracy_effect,.*,0,0,fraction,identical,' "$folder/report/report.csv"
     [ "$(steps "$folder/report/report.json" "s['compared']['identical']")" = "01-loader-workers 03-world-size" ]
-    [[ $answer == *$'\nWhat makes the difference from a to b?\n'*$'\nControl: scaled rate '* ]] || fail "$answer"
+    # Tables first: the last lines are what one sees.
+    [[ $answer == *$'\nControl: scaled rate '*$'\nWhat makes the difference from a to b?\n'* ]] || fail "$answer"
+    [[ $answer == *$'\nEach run was executed once: '* ]] || fail "$answer"
     grep -qF '| **World size, strategy** |' "$folder/report/report.md"
     grep -qF "'virtual\\_shards' is 1: it must be a multiple of 'world\\_size', which is 2" "$folder/report/report.md"
     succeeds "$BIN/manifest" verify "$folder/report/manifest.yaml"

@@ -82,7 +82,7 @@ static void pictures_have_captions(void **state) {
                    "<p>no lead loss</p>\n<div class=figures>\n<figure>\n</figure>\n</div>\n");
     text_of("# t\n\nlead\n\n![loss](figures/loss.svg)\n\nA caption.\n\n<small>s</small>\n\nlast\n",
             &out);
-    assert_string_equal(text_string(&out), "t\nlead\nlast\n");
+    assert_string_equal(text_string(&out), "t\nlead\n\ns\nlast\n");
     text_release(&out);
 }
 

@@ -131,7 +131,7 @@ END
     [ "$status" -eq 1 ]
     [ "$output" = "only in $ROOT/share/report/en: names: metrics.speedup
 only in $ROOT/share/report/en: reports: ## 1
-only in $ROOT/share/report/en: reproduction.rows: .model_hash" ] || fail "$output"
+only in $ROOT/share/report/en: reproduction.tables: .model_hash" ] || fail "$output"
     # A difference that is no longer there is not to be listed, either.
     printf 'en none x: no reason\n' >list
     cat "$listed" >>list

@@ -53,7 +53,7 @@ check-markdown: ## Check that Markdown is wrapped
 	@scripts/check-markdown *.md docs/*.md share/*.md tests/*/*.md
 check-license: ## Check that every source file names its licence
 	@! grep -L '^\(#\|//\) SPDX-License-Identifier: MIT$$' $(ALL_SOURCES) $(SHELL_FILES) Makefile make/*.mk pipelines/*.mk \
-	    python/*.py python/*/*.py tests/*/*.py tests/*/*/*.py tests/*/*.awk | sed 's/$$/: lacks its SPDX line/' | grep .
+	    share/report/plots/*.gp python/*.py python/*/*.py tests/*/*.py tests/*/*/*.py tests/*/*.awk | sed 's/$$/: lacks its SPDX line/' | grep .
 format: ## Format all C, C++ and CUDA files by .clang-format
 	@$(call need,$(CLANG_FORMAT),deps-lint)
 	@$(CLANG_FORMAT) -i $(ALL_SOURCES)

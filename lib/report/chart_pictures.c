@@ -30,12 +30,11 @@ static void draw_picture(const plot *p, int at, text *out) {
                 below + LINE - 2, 100 * yaml_number_at(item, "probability"));
 }
 
-int plot_pictures(const plot *p, text *svg) {
+void plot_pictures(const plot *p, text *svg) {
     const int count = (int)p->count, rows = (count + COLUMNS - 1) / COLUMNS;
     const int height = rows * TILE_HEIGHT - GAP + 4;
     drawing_begin(svg, p->id, p->title, height);
     text_append(svg, "<g fill=\"currentColor\" font-size=\"11\">\n");
     for (int i = 0; i < count; i++) draw_picture(p, i, svg);
     text_append(svg, "</g>\n</svg>\n");
-    return height;
 }

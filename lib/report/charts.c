@@ -114,7 +114,7 @@ static char *label_of(const plot *p, const yaml_node *item) {
 static plot open_plot(const yaml_node *chart, const char *id, chart_word word, void *context) {
     const yaml_node *items = yaml_find(chart, "items");
     plot p = {.chart = chart,
-              .items = items->items,
+              .items = memory_new(items->count, sizeof *p.items),
               .count = items->count,
               .id = id,
               .word = word,
@@ -123,13 +123,17 @@ static plot open_plot(const yaml_node *chart, const char *id, chart_word word, v
     p.x = word_of(&p, "x");
     p.y = word_of(&p, "y");
     p.labels = memory_new(p.count, sizeof *p.labels);
-    for (size_t i = 0; i < p.count; i++) p.labels[i] = label_of(&p, p.items[i]);
+    for (size_t i = 0; i < p.count; i++) {
+        p.items[i] = items->items[i];
+        p.labels[i] = label_of(&p, p.items[i]);
+    }
     return p;
 }
 
 static void close_plot(plot *p) {
     for (size_t i = 0; i < p->count; i++) free(p->labels[i]);
     free(p->labels);
+    free(p->items);
     free(p->title);
     free(p->x);
     free(p->y);
@@ -137,23 +141,17 @@ static void close_plot(plot *p) {
 
 status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
                   char **svg, error *err) {
-    static const struct {
-        const char *name;
-        int (*write)(const plot *p, text *out);
-        bool drawn; // without gnuplot
-    } kinds[] = {{"curves", plot_curves, false},       {"stacked", plot_stacked, false},
-                 {"intervals", plot_intervals, false}, {"points", plot_points, false},
-                 {"walk", plot_walk, false},           {"pictures", plot_pictures, true}};
     plot p = open_plot(chart, id, word, context);
     text out = {0};
     status rc = STATUS_OK;
-    size_t kind = 0;
-    while (strcmp(kinds[kind].name, yaml_text_at(chart, "kind")) != 0) kind++;
-    const int height = kinds[kind].write(&p, &out);
-    if (kinds[kind].drawn)
+    if (strcmp(yaml_text_at(chart, "kind"), "pictures") == 0) {
+        plot_pictures(&p, &out);
         *svg = text_take(&out);
-    else
-        rc = drawing_make(&out, id, p.title, height, svg, err);
+    } else {
+        TRY(plot_script(&p, &out, err));
+        rc = drawing_make(&out, id, p.title, svg, err);
+    }
+out:
     text_release(&out);
     close_plot(&p);
     return rc;

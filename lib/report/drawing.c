@@ -80,9 +80,18 @@ void drawing_begin(text *out, const char *id, const char *title, int height) {
     text_append(out, "</title>\n");
 }
 
+// The script chose it, and gnuplot writes it as viewBox="0 0 WIDTH HEIGHT".
+static int height_of(const char *svg) {
+    int height = 0;
+    const char *box = strstr(svg, "viewBox=");
+    if (box) (void)sscanf(box, "viewBox=\"0 0 %*d %d\"", &height);
+    return height;
+}
+
 // Text inherits font and colour from the page, ids cannot clash with those of other drawings, and
 // the size is only a viewBox.
-static void clean(text *svg, const char *id, const char *title, int height) {
+static void clean(text *svg, const char *id, const char *title) {
+    const int height = height_of(text_string(svg));
     remove_between(svg, "<?xml", "?>");
     remove_between(svg, "<svg", ">");
     remove_between(svg, "<title>", "</title>");
@@ -116,14 +125,13 @@ static void clean(text *svg, const char *id, const char *title, int height) {
     text_replace_by(svg, &page);
 }
 
-status drawing_make(const text *script, const char *id, const char *title, int height, char **svg,
-                    error *err) {
+status drawing_make(const text *script, const char *id, const char *title, char **svg, error *err) {
     text drawing = {0};
     bool found;
     *svg = NULL;
     status rc = run_gnuplot(script, id, &drawing, &found, err);
     if (rc == STATUS_OK && found) {
-        clean(&drawing, id, title, height);
+        clean(&drawing, id, title);
         *svg = text_take(&drawing);
         (void)printable(*svg, false);
     }

@@ -10,10 +10,9 @@ enum { DRAWING_WIDTH = 440 };
 // A colour used in no drawing: areas that a script fills with it are hatched on the page.
 #define DRAWING_HATCH "#010203"
 
-// Runs gnuplot on a script for its svg terminal of that height, and cleans up the output: ids begin
-// with `id`, and text inherits font and colour of the page. *svg is a
-// new string, or NULL as plot.h says.
-status drawing_make(const text *script, const char *id, const char *title, int height, char **svg,
+// Runs gnuplot on a script for its svg terminal, and cleans up the output: ids begin with `id`, and
+// text inherits font and colour of the page. *svg is a new string, or NULL as charts.h says.
+status drawing_make(const text *script, const char *id, const char *title, char **svg,
                     error *err) MUST_CHECK;
 
 // Begin a drawing that gnuplot does not make: an <svg> element of that height with its title.

@@ -118,6 +118,11 @@ setup() {
         ! grep $'\xee\x80' "out$n/report.md" || fail "$bad: a mark is left"
         rm -r a
     done
+    # A quote would end a text of gnuplot, and a percent sign would begin the format of a tick.
+    bad="'50 % of %s \`date\`"
+    a_run a "name=$bad"
+    succeeds "$REPORT" a --out literal
+    says literal/figures/split.svg "$bad"
 }
 
 @test "the answer comes first, with contents; formulas, files and environment are folded" {

@@ -80,8 +80,24 @@ out:
     return folder;
 }
 
+// Before the first stage: sharding takes any data, and a training would refuse it.
+static status check_name(const pipeline *p, const planned_run *r, error *err) {
+    const char *given = p->settings->values[SETTING_DATA];
+    char *name = given ? lookup_dataset_in(given) : NULL;
+    const bool other = name && *name && strcmp(name, r->e.dataset) != 0;
+    const status rc =
+        other ? error_set(err, STATUS_INPUT,
+                          "cannot use data: DATA='%s': it is '%s', experiment '%s' needs '%s': pass "
+                          "other data, or SET=\"dataset=%s\"",
+                          given, name, r->e.name, r->e.dataset, name)
+              : STATUS_OK;
+    free(name);
+    return rc;
+}
+
 status data_locate(const pipeline *p, planned_run *r, error *err) {
     NEED(own_data_check(p->settings, err));
+    NEED(check_name(p, r, err));
     find_own(p, r, &r->data);
     r->own = r->data != NULL;
     if (!r->own) r->data = data_folder(p, r);

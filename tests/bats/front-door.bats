@@ -346,7 +346,8 @@ stop_early() {
     write_experiment "$WORK/flowers.yaml" name=flowers dataset=flowers
     unset DATA
     TOOL=pipeline fails_with 3 "'flowers' is not an official data set: give DATA=DIR" pipeline experiment "$WORK/flowers.yaml"
-    run pipeline experiment "$WORK/flowers.yaml" DATA="$WORK/mine"
+    run pipeline experiment "$WORK/flowers.yaml" DATA="$WORK/mine" SET="virtual_shards=2"
+    [[ $output != *"shard "* ]] || fail "it was sharded first" "$output"
     [[ $status -eq 3 && $output == *"it is 'synthetic', experiment 'flowers' needs 'flowers': pass other data, or SET=\"dataset=synthetic\"" ]] || fail "$status $output"
     [ ! -e "$ARTIFACTS/flowers" ]
     TOOL=pipeline fails_with 3 "DATA='$WORK/nothing': it has no train.st.zst" pipeline experiment "$TINY" DATA="$WORK/nothing"

@@ -68,7 +68,7 @@ END
     says en/report.html "<strong>Arithmetic error</strong>: '*a* &lt;b&gt;|': its epochs do not add up to the total time"
     says en/report.html "<li>'*a* &lt;b&gt;|': [t](u)</li>"
     says zh/report.html '<strong>算术错误</strong>：“*a* &lt;b&gt;|”：各轮时间之和不等于总时间'
-    says zh/report.html "<li>10 轮 × 10.0 s = 100 s，报告称 9 s：仅为 1/11.1</li>"
+    says zh/report.md "- 10 轮 × 10.0 s = 100 s，报告称 9 s：仅为 1/11.1"
 }
 
 @test "the titles of the experiments have their Chinese, and no others do" {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plain text for a terminal of 100 columns.
+// Plain text for a terminal of 80 columns.
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "report/page_parts.h"
 #include "report/report_page.h"
 
-enum { COLUMNS = 100, GAP = 2 };
+// A table may be wider: with the columns of a comparison, cells would be a word wide.
+enum { COLUMNS = 80, TABLE_COLUMNS = 100, GAP = 2 };
 
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
@@ -76,7 +77,7 @@ static void choose_widths(const page_table *t, column *columns) {
         c->width = larger(c->width, text_columns(string));
         c->least = larger(c->least, broken ? longest_word(string) : text_columns(string));
     }
-    while (table_width(columns, t->columns) > COLUMNS) {
+    while (table_width(columns, t->columns) > TABLE_COLUMNS) {
         column *widest = NULL;
         for (size_t i = 0; i < t->columns; i++)
             if (columns[i].width > columns[i].least &&

@@ -365,9 +365,11 @@ a_row() {
         "-5.0 -8.5 9.0" ]
     sed -i 's/78.5/78/' runs/c/train/manifest.yaml
     succeeds "$BIN/report" runs/* --plan plan.yaml --answer
+    one_line
     [[ $output == *"Yes, in accuracy: the published one is within our 95 % interval in all 3 rows"* ]] || fail "$output"
     sed -i 's/"accuracy": \(75.0\|\[\)/"accuracies": \1/' runs/*/train/manifest.yaml
     succeeds "$BIN/report" runs/* --plan plan.yaml --answer
+    one_line
     [[ $output == *"Not known yet: no row with a published accuracy was run with its number of epochs."* ]] || fail "$output"
     succeeds "$BIN/report" runs/* --plan plan.yaml --answer --lang zh
     [[ $output == *"尚无答案"* ]] || fail "$output"

@@ -86,11 +86,12 @@ static status check_name(const pipeline *p, const planned_run *r, error *err) {
     char *name = given ? lookup_dataset_in(given) : NULL;
     const bool other = name && *name && strcmp(name, r->e.dataset) != 0;
     const status rc =
-        other ? error_set(err, STATUS_INPUT,
-                          "cannot use data: DATA='%s': it is '%s', experiment '%s' needs '%s': pass "
-                          "other data, or SET=\"dataset=%s\"",
-                          given, name, r->e.name, r->e.dataset, name)
-              : STATUS_OK;
+        other
+            ? error_set(err, STATUS_INPUT,
+                        "cannot use data: DATA='%s': it is '%s', experiment '%s' needs '%s': pass "
+                        "other data, or SET=\"dataset=%s\"",
+                        given, name, r->e.name, r->e.dataset, name)
+            : STATUS_OK;
     free(name);
     return rc;
 }

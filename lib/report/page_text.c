@@ -21,6 +21,19 @@ static size_t character_bytes(const char *at) {
     return bytes;
 }
 
+// Does a line never begin with this character, or never end with it?
+static bool is_one_of(const char *at, const char *characters) {
+    const size_t bytes = character_bytes(at);
+    for (; *characters; characters += character_bytes(characters))
+        if (strncmp(at, characters, bytes) == 0) return true;
+    return false;
+}
+
+static bool breaks_between(const char *before, const char *after) {
+    return !is_one_of(before, "（《「") &&
+           !(*after && is_one_of(after, "，。、：；！？）”’》」％"));
+}
+
 // The bytes of the first line of a text: lines end at blanks, and between wide characters. A word
 // longer than a line is not broken.
 static size_t line_bytes(const char *string, size_t width) {
@@ -31,8 +44,9 @@ static size_t line_bytes(const char *string, size_t width) {
         if (fit && columns + (wide ? 2 : 1) > width && *at != ' ') return fit;
         if (*at == ' ') fit = (size_t)(at - string);
         columns += wide ? 2 : 1;
+        if (!at[bytes] || (wide && breaks_between(at, at + bytes)))
+            fit = (size_t)(at + bytes - string);
         at += bytes;
-        if (wide || !*at) fit = (size_t)(at - string);
         if (columns > width && fit) return fit;
     }
     return strlen(string);

@@ -209,7 +209,7 @@ static void plain_text_fits_a_terminal(void **state) {
     text_append(&page, "# t\n\n");
     for (int i = 0; i < 2; i++) {
         text line = {0};
-        for (int k = 0; k < 60; k++) text_append(&line, i ? "字" : "word ");
+        for (int k = 0; k < 60; k++) text_append(&line, !i ? "word " : k % 2 ? "，" : "字");
         text_format(&page, "%s\n\n| head | text |\n| ---: | --- |\n| 1.5 | %s |\n\n",
                     text_string(&line), text_string(&line));
         text_release(&line);
@@ -223,6 +223,8 @@ static void plain_text_fits_a_terminal(void **state) {
         assert_true(length < sizeof line);
         memcpy(line, at, length);
         assert_in_range(text_columns(line), 0, strncmp(line, " ", 1) == 0 ? 100 : 80);
+        // Chinese punctuation does not begin a line.
+        assert_int_not_equal(strncmp(line + strspn(line, " "), "，", strlen("，")), 0);
         at += length + 1;
     }
     text_of("# t\n\n1.2 s†\n\n## h\n\n- one\n- two\n\n```\n| x\n```\n\n† what it means\n", &out);

@@ -157,22 +157,12 @@ static void report_command(const pipeline *p, const planned_runs *runs, const ch
 }
 
 // Prints a line for each run, and the answer to the plan's question.
-static status print_summary(const pipeline *p, const planned_runs *runs, const strvec *command,
-                            error *err) {
-    const bool question = strcmp(yaml_find(runs->plan, "kind")->text, "runs") != 0 ||
-                          yaml_find(runs->plan, "baseline"); // of runs that are compared
-    strvec words = {0};
-    char *summary = NULL;
-    strvec_add_all(&words, command);
-    strvec_add(&words, "--summary");
-    if (question) strvec_add(&words, "--answer");
-    status rc = tool_ask(p, &words, &summary, err);
-    if (rc == STATUS_OK)
-        puts(summary);
-    else
-        tool_complain(command, err);
-    free(summary);
-    strvec_release(&words);
+static status print_answer(const planned_runs *runs, error *err) {
+    char *path = memory_format("%s/report.txt", runs->report), *answer = NULL;
+    const status rc = read_file(path, &answer, err);
+    if (rc == STATUS_OK) fputs(answer, stdout);
+    free(answer);
+    free(path);
     return rc;
 }
 
@@ -186,7 +176,7 @@ static status check_keys(const pipeline *p, const planned_runs *runs, error *err
 }
 
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
-    strvec command = {0}, stage_words = {0};
+    strvec command = {0};
     char *collectives = reporting_collectives(p, runs);
     char *html = NULL, *title = NULL;
     status rc = STATUS_OK;
@@ -194,19 +184,16 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
     report_command(p, runs, collectives, &command);
-    strvec_add_all(&stage_words, &command);
-    strvec_add_option(&stage_words, "--out", runs->report);
+    strvec_add_option(&command, "--out", runs->report);
     title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");
-    const stage s = {
-        .name = "report", .dir = runs->report, .title = title, .command = &stage_words};
+    const stage s = {.name = "report", .dir = runs->report, .title = title, .command = &command};
     TRY(stage_run(p, &s, err));
-    TRY(print_summary(p, runs, &command, err));
+    TRY(print_answer(runs, err));
     html = memory_format("%s/report.html", runs->report);
     p->say("report:", html, NULL);
 out:
     free(html);
     free(title);
-    strvec_release(&stage_words);
     strvec_release(&command);
     free(collectives);
     return rc;

@@ -143,7 +143,7 @@ static bool same_points(const yaml_node *a, const yaml_node *b) {
            same_list(list_of(a, "y"), list_of(b, "y"));
 }
 
-static const char and[] = " = ", more[] = " = …";
+static const char same[] = " = ", more[] = " = …";
 
 static bool is_cut(const char *name) {
     const size_t length = strlen(name), end = strlen(more);
@@ -153,9 +153,9 @@ static bool is_cut(const char *name) {
 // Adds a name to that of a curve, if there is room.
 static void join_names(char **name, const char *other) {
     if (!*other || is_cut(*name)) return;
-    const bool fits = text_columns(*name) + strlen(and) + text_columns(other) <= WHOLE_LEGEND;
+    const bool fits = text_columns(*name) + strlen(same) + text_columns(other) <= WHOLE_LEGEND;
     char *joined = !**name ? memory_string(other)
-                   : fits  ? memory_format("%s%s%s", *name, and, other)
+                   : fits  ? memory_format("%s%s%s", *name, same, other)
                            : memory_format("%s%s", *name, more);
     free(*name);
     *name = joined;

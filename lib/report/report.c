@@ -35,6 +35,7 @@ typedef struct composition {
     drawing_list drawings;
     text discussion; // the author's, as Markdown
     bool undrawn;    // it says that gnuplot is missing
+    bool plain;      // for a terminal, which leaves pictures out: none is drawn
 } composition;
 
 // Returns the id of a drawing: the chart's name without "_", in a part of the page after the name
@@ -67,7 +68,7 @@ static status insert_chart(composition *c, const yaml_node *root, const char *na
                            error *err) {
     const yaml_node *charts = yaml_find(root, "charts"), *chart = yaml_find(charts, name);
     char *id = drawing_id(root, name), *svg = NULL;
-    const bool drawn = is_drawn(&c->drawings, id);
+    const bool drawn = c->plain || is_drawn(&c->drawings, id);
     status rc = STATUS_OK;
     if (!chart)
         rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
@@ -142,6 +143,29 @@ out:
     return rc;
 }
 
+// A plan of runs that are not compared asks nothing.
+static bool asks(const results *r) {
+    return r->plan.count || r->reproduction || r->comparison_count;
+}
+
+// What a terminal shows: a line for each run, tables and the answer. Always by our templates: an
+// author's page need not have these parts.
+static status write_terminal(const composition *page, const char *folder, manifest *m, error *err) {
+    composition c = {.r = page->r, .o = page->o, .facts = page->facts, .plain = true};
+    text markdown = {0}, plain = {0};
+    status rc;
+    TRY(page_templates_open(&c.templates, c.o->head.language, NULL, err));
+    TRY(write_template(&c, "page.summary", &markdown, err));
+    if (asks(c.r)) TRY(write_template(&c, "page.answer", &markdown, err));
+    page_to_text(text_string(&markdown), &plain);
+    TRY(write_output(folder, "report.txt", &plain, m, err));
+out:
+    page_templates_close(c.templates);
+    text_release(&markdown);
+    text_release(&plain);
+    return rc;
+}
+
 // Writes report.tex, if pandoc is installed.
 static status write_latex(const text *page, const char *folder, manifest *m, error *err) {
     text latex = {0};
@@ -163,6 +187,7 @@ static status write_outputs(const composition *c, const text *page, const text *
     TRY(write_output(folder, "report.md", &markdown, m, err));
     TRY(write_output(folder, "report.json", json, m, err));
     TRY(write_output(folder, "report.csv", &csv, m, err));
+    TRY(write_terminal(c, folder, m, err));
     TRY(write_latex(page, folder, m, err));
 out:
     text_release(&html);
@@ -267,7 +292,7 @@ out:
 }
 
 status report_answer(const results *r, const char *language, text *out, error *err) {
-    if (!r->plan.count && !r->reproduction && !r->comparison_count)
+    if (!asks(r))
         return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
     return write_plain(r, language, "page.answer", out, err);

@@ -19,7 +19,7 @@ typedef struct report_options {
 // Records in `m` all inputs of the report: everything that the stage key needs.
 status report_record(const results *r, const report_options *o, manifest *m, error *err) MUST_CHECK;
 
-// Writes report.html, report.md, report.csv and, if pandoc is installed, report.tex into `folder`,
+// Writes report.html, .md, .txt, .json, .csv and, if pandoc is installed, .tex into `folder`,
 // which must exist, and each drawing as ID.svg and, if rsvg-convert is installed, as ID.pdf into
 // `folder`/figures, which is created if there are any. Records the files in `m`.
 status report_write(const results *r, const report_options *o, const char *folder, manifest *m,

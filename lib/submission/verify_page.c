@@ -296,6 +296,7 @@ static status compare_texts(page *p, error *err) {
     bool equal = true;
     NEED(compare_facts(p, &equal, err));
     NEED(compare_text(p, "report.md", &equal, err));
+    NEED(compare_text(p, "report.txt", &equal, err));
     if (html) NEED(compare_text(p, "report.html", &equal, err));
     if (equal && p->kind == PAGE_OWN)
         verification_add(p->v, CHECK_REPORT, CHECK_EQUAL,

@@ -21,7 +21,6 @@ static size_t character_bytes(const char *at) {
     return bytes;
 }
 
-// Does a line never begin with this character, or never end with it?
 static bool is_one_of(const char *at, const char *characters) {
     const size_t bytes = character_bytes(at);
     for (; *characters; characters += character_bytes(characters))
@@ -29,6 +28,7 @@ static bool is_one_of(const char *at, const char *characters) {
     return false;
 }
 
+// No line ends with opening punctuation, and none begins with closing one.
 static bool breaks_between(const char *before, const char *after) {
     return !is_one_of(before, "（《「") &&
            !(*after && is_one_of(after, "，。、：；！？）”’》」％"));

@@ -115,7 +115,7 @@ interval() {
     two_runs
     turns t others=0.9 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns t --out out
-    says out/report.md "Other programs used 0.9 of 2 cores meanwhile, and the intervals include what that cost."
+    says out/report.md "; other programs used 0.9 of 2 cores while arms took turns, and the intervals include what that cost."
     [ "$(json out/report.json "page['turns']['others'], page['turns']['cores']")" = "0.9 2" ]
     turns u others=0.05 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns u --out quiet

@@ -210,12 +210,13 @@ static bool has_part(const plot *p, size_t part) {
     return false;
 }
 
-// Returns the number of parts that a bar has, which go to `used`.
+// Returns the number of parts that a bar has, which go to `used`; all, if no bar has any.
 static size_t used_parts(const plot *p, size_t count, size_t *used) {
     size_t kept = 0;
     for (size_t k = 0; k < count; k++)
         if (has_part(p, k)) used[kept++] = k;
-    return kept;
+    for (size_t k = 0; !kept && k < count; k++) used[k] = k;
+    return kept ? kept : count;
 }
 
 static void put_stack(text *out, const plot *p) {

@@ -12,15 +12,14 @@
 //                                  seconds, percent, joined, log, more_is_better
 //     items                        their number, and of each, in arrays from 1:
 //     item_label, item_label_width     its name, and the columns of that
-//     item_KEY                         colour, value, low, high, from, to, and x_value, x_low,
-//     x_high,
+//     item_KEY                         colour, value, low, high, from, to, x_value, x_low, x_high,
 //                                      y_value, y_low, y_high; flags: pale, faint, simulated, total
 //     $series, item_points         curves only: a block of lines "x y" an item, and their number
 //     $values, parts               stacked only: a line of numbers an item, scaled; their number
 //     part_label, part_label_width, part_colour
 //
 // Equal curves with different names are one item, named after all of them. A curve without a point,
-// and a part that no bar has, are left out.
+// and a part that no bar has if others are there, are left out.
 #ifndef LOCKSTEP_REPORT_PLOT_H
 #define LOCKSTEP_REPORT_PLOT_H
 

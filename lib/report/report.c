@@ -143,6 +143,15 @@ out:
     return rc;
 }
 
+// Renders a template for a terminal.
+static status write_plain(composition *c, const char *name, text *out, error *err) {
+    text page = {0};
+    const status rc = write_template(c, name, &page, err);
+    if (rc == STATUS_OK) page_to_text(text_string(&page), out);
+    text_release(&page);
+    return rc;
+}
+
 // A plan of runs that are not compared asks nothing.
 static bool asks(const results *r) {
     return r->plan.count || r->reproduction || r->comparison_count;
@@ -152,16 +161,14 @@ static bool asks(const results *r) {
 // author's page need not have these parts.
 static status write_terminal(const composition *page, const char *folder, manifest *m, error *err) {
     composition c = {.r = page->r, .o = page->o, .facts = page->facts, .plain = true};
-    text markdown = {0}, plain = {0};
+    text plain = {0};
     status rc;
     TRY(page_templates_open(&c.templates, c.o->head.language, NULL, err));
-    TRY(write_template(&c, "page.summary", &markdown, err));
-    if (asks(c.r)) TRY(write_template(&c, "page.answer", &markdown, err));
-    page_to_text(text_string(&markdown), &plain);
+    TRY(write_plain(&c, "page.summary", &plain, err));
+    if (asks(c.r)) TRY(write_plain(&c, "page.answer", &plain, err));
     TRY(write_output(folder, "report.txt", &plain, m, err));
 out:
     page_templates_close(c.templates);
-    text_release(&markdown);
     text_release(&plain);
     return rc;
 }
@@ -274,19 +281,16 @@ out:
     return rc;
 }
 
-// Renders a template for a terminal, which has no discussion, no drawings and so no captions.
-static status write_plain(const results *r, const char *language, const char *name, text *out,
+// Renders a template without a page, which has no discussion and no drawings.
+static status write_alone(const results *r, const char *language, const char *name, text *out,
                           error *err) {
     const report_options o = {.head.language = language};
     composition c = {.r = r, .o = &o};
-    text page = {0};
     status rc;
     TRY(facts_make(&c.facts, r, &o.head, false, err));
     TRY(page_templates_open(&c.templates, language, NULL, err));
-    TRY(write_template(&c, name, &page, err));
-    page_to_text(text_string(&page), out);
+    TRY(write_plain(&c, name, out, err));
 out:
-    text_release(&page);
     close_composition(&c);
     return rc;
 }
@@ -295,9 +299,9 @@ status report_answer(const results *r, const char *language, text *out, error *e
     if (!asks(r))
         return error_set(err, STATUS_USAGE, "no answer: the plan '%s' asks no question",
                          r->options.plan);
-    return write_plain(r, language, "page.answer", out, err);
+    return write_alone(r, language, "page.answer", out, err);
 }
 
 status report_summary(const results *r, const char *language, text *out, error *err) {
-    return write_plain(r, language, "page.summary", out, err);
+    return write_alone(r, language, "page.summary", out, err);
 }

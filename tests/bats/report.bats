@@ -125,6 +125,13 @@ setup() {
     says literal/figures/split.svg "$bad"
 }
 
+@test "bars without a length are drawn, too" {
+    need_program gnuplot
+    a_run a phases=0
+    succeeds "$REPORT" a --out out
+    [ -s out/figures/split.svg ]
+}
+
 @test "the answer comes first, with contents; formulas, files and environment are folded" {
     a_run a
     a_run b name=other epochs=2,2,2.02,1.98,2

@@ -40,56 +40,47 @@ PREDICTED(projected_ratio, s->predicted->basis_seconds / epoch_parts_sum(&s->pre
 // ---- The table ----
 
 // clang-format off
-#define SECONDS {NULL, 1, ""}
-#define CHANGE  {"+", 1, ""}
-#define PART    {"%.4f", 1, ""}
-#define TIMES   {"%.2f", 1, "×"}
-#define POINTS  {"%+.2f", 100, ""}
-#define EPOCH   .part = "seconds_per_epoch"
+#define SECONDS .style = {NULL, 1, ""}
+#define CHANGE  .style = {"+", 1, ""}
+#define PART    .style = {"%.4f", 1, ""}
+#define TIMES   .style = {"%.2f", 1, "×"}
+#define POINTS  .style = {"%+.2f", 100, ""}
+#define EPOCH   "seconds_per_epoch"
 
 static const joint_metric table[] = {
-    {{"speedup", "x", TIMES, .kind = METRIC_JOINT}, JOINT_COMPARISON, EPOCH,
-     .value = speedup, .always = true},
-    {{"accuracy_difference", "fraction", POINTS, .kind = METRIC_JOINT},
-     JOINT_COMPARISON, .part = "accuracy", .value = accuracy},
+    {{"speedup", "x", TIMES}, JOINT_COMPARISON, EPOCH, .value = speedup, .always = true},
+    {{"accuracy_difference", "fraction", POINTS}, JOINT_COMPARISON, "accuracy", .value = accuracy},
 
-    {{"seconds_per_epoch_effect", "s", CHANGE, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
+    {{"seconds_per_epoch_effect", "s", CHANGE}, JOINT_STEP, EPOCH,
      .value = seconds, .always = true},
-    {{"total_seconds_effect", "s", CHANGE, .kind = METRIC_JOINT}, JOINT_STEP,
-     .part = "total_seconds", .value = total, .always = true},
-    {{"time_ratio", "x", TIMES, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
-     .value = speedup, .always = true},
-    {{"efficiency", "fraction", {"%.0f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_VARIANT,
-     EPOCH, .value = efficiency},
-    {{"accuracy_effect", "fraction", POINTS, .kind = METRIC_JOINT}, JOINT_STEP,
-     .part = "accuracy", .value = accuracy, .always = true},
-    {{"load_share", "fraction", {"%.1f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_RUNS,
-     .part = "step.load", .value = share},
+    {{"total_seconds_effect", "s", CHANGE}, JOINT_STEP, "total_seconds",
+     .value = total, .always = true},
+    {{"time_ratio", "x", TIMES}, JOINT_STEP, EPOCH, .value = speedup, .always = true},
+    {{"efficiency", "fraction", .style = {"%.0f", 100, " %"}}, JOINT_VARIANT, EPOCH,
+     .value = efficiency},
+    {{"accuracy_effect", "fraction", POINTS}, JOINT_STEP, "accuracy",
+     .value = accuracy, .always = true},
+    {{"load_share", "fraction", .style = {"%.1f", 100, " %"}}, JOINT_RUNS, "step.load",
+     .value = share},
 
-    {{"predicted_load_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH,
-     .value = predicted_load},
-    {{"predicted_compute_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
-     EPOCH, .value = predicted_compute},
-    {{"predicted_update_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
-     EPOCH, .value = predicted_update},
-    {{"predicted_communication_seconds", "s", PART, .kind = METRIC_JOINT},
-     JOINT_PREDICTION, EPOCH, .value = predicted_communication},
-    {{"predicted_seconds_per_epoch", "s", SECONDS, .kind = METRIC_JOINT},
-     JOINT_PREDICTION, EPOCH, .value = predicted_epoch, .always = true},
-    {{"prediction_error", "fraction", {"%+.1f", 100, " %"},
-      .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH, .value = prediction_error, .always = true},
-    {{"projected_load_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,
-     .value = projected_load},
-    {{"projected_compute_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
-     EPOCH, .value = projected_compute},
-    {{"projected_update_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
-     EPOCH, .value = projected_update},
-    {{"projected_communication_seconds", "s", PART, .kind = METRIC_JOINT},
-     JOINT_PROJECTION, EPOCH, .value = projected_communication},
-    {{"projected_seconds_per_epoch", "s", SECONDS, .kind = METRIC_JOINT},
-     JOINT_PROJECTION, EPOCH, .value = projected_seconds, .always = true},
-    {{"projected_ratio", "x", TIMES, .kind = METRIC_JOINT},
-     JOINT_PROJECTION, EPOCH, .value = projected_ratio, .always = true},
+    {{"predicted_load_seconds", "s", PART}, JOINT_PREDICTION, EPOCH, .value = predicted_load},
+    {{"predicted_compute_seconds", "s", PART}, JOINT_PREDICTION, EPOCH, .value = predicted_compute},
+    {{"predicted_update_seconds", "s", PART}, JOINT_PREDICTION, EPOCH, .value = predicted_update},
+    {{"predicted_communication_seconds", "s", PART}, JOINT_PREDICTION, EPOCH,
+     .value = predicted_communication},
+    {{"predicted_seconds_per_epoch", "s", SECONDS}, JOINT_PREDICTION, EPOCH,
+     .value = predicted_epoch, .always = true},
+    {{"prediction_error", "fraction", .style = {"%+.1f", 100, " %"}}, JOINT_PREDICTION, EPOCH,
+     .value = prediction_error, .always = true},
+    {{"projected_load_seconds", "s", PART}, JOINT_PROJECTION, EPOCH, .value = projected_load},
+    {{"projected_compute_seconds", "s", PART}, JOINT_PROJECTION, EPOCH, .value = projected_compute},
+    {{"projected_update_seconds", "s", PART}, JOINT_PROJECTION, EPOCH, .value = projected_update},
+    {{"projected_communication_seconds", "s", PART}, JOINT_PROJECTION, EPOCH,
+     .value = projected_communication},
+    {{"projected_seconds_per_epoch", "s", SECONDS}, JOINT_PROJECTION, EPOCH,
+     .value = projected_seconds, .always = true},
+    {{"projected_ratio", "x", TIMES}, JOINT_PROJECTION, EPOCH,
+     .value = projected_ratio, .always = true},
 };
 // clang-format on
 

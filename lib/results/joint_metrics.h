@@ -34,11 +34,11 @@ typedef struct joint_subject {
 } joint_subject;
 
 typedef struct joint_metric {
-    metric_row head; // of kind METRIC_JOINT: its name and style
+    metric_row head; // its name, unit and style
     joint_of of;
     const char *part; // the metric of the runs that it is computed from
-    bool always;      // listed also without a value; the note gives the reason
     estimate (*value)(const joint_subject *s);
+    bool always; // listed also without a value; the note gives the reason
 } joint_metric;
 
 const joint_metric *joint_metrics_table(size_t *count);

@@ -13,13 +13,13 @@
 #include "results/statistics.h"
 
 typedef enum metric_kind {
+    METRIC_JOINT,     // of several runs
     METRIC_PARAMETER, // a setting of a run
     METRIC_RESULT,    // of training: the same in every execution of a run
     METRIC_POOLED,    // a time, the geometric mean over the executions of a run
     METRIC_TIME,      // a time of one execution
     METRIC_USE,       // of its devices, in a run whose steps are split into phases
-    METRIC_GPU,       // reported by the driver
-    METRIC_JOINT      // of several runs
+    METRIC_GPU        // reported by the driver
 } metric_kind;
 
 // The member that "#" stands for in the name and the key of a metric.

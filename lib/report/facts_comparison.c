@@ -40,6 +40,16 @@ static yaml_node *verdict_node(const verdict *v) {
     return node;
 }
 
+yaml_node *facts_rules(void) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "executions", yaml_new_integer(VERDICT_EXECUTIONS));
+    yaml_put(node, "rounds", yaml_new_integer(VERDICT_ROUNDS));
+    yaml_put(node, "seeds", yaml_new_integer(VERDICT_SEEDS));
+    yaml_put(node, "time_margin", yaml_new_number(VERDICT_TIME_MARGIN));
+    yaml_put(node, "accuracy_margin", yaml_new_number(VERDICT_ACCURACY_MARGIN));
+    return node;
+}
+
 // ---- Values of several parts ----
 
 yaml_node *facts_names(const seed_group *g) {

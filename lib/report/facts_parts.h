@@ -39,6 +39,8 @@ size_t facts_differing_keys(const plan *p, const char *keys[2]);
 
 // A list of mappings {of, a, b} (results/reasons.h).
 yaml_node *facts_reasons(const reason_list *list);
+// The limits of verdicts.
+yaml_node *facts_rules(void);
 // A comparison whose figures belong to `owner`.
 yaml_node *facts_comparison(const comparison *c, const char *owner);
 // The steps of a ladder, or the variants of a study.

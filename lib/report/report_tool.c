@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
+#include "report/notes.h"
 #include "report/page_templates.h"
 #include "report/report.h"
 #include "results/check.h"
@@ -21,7 +22,7 @@
 #include "results/why.h"
 
 // Raised when equal inputs give a different report than before.
-enum { REPORT_BITS = 10 };
+enum { REPORT_BITS = 11 };
 
 typedef struct options {
     const char *out, *baseline, *why, *check, *plan, *collectives, *test;
@@ -255,6 +256,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
         rc = manifest_print_key(&m, call->answers, err);
         goto out;
     }
+    TRY(notes_write(&r.figures, err));
     // The findings of --why are printed in full, and not cut short by a refusal.
     if (o->out || o->check || o->answer || o->summary) TRY(verify_figures_of_results(&r, err));
     if (o->json) {

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "results/execution.h"
 #include "results/seed_group.h"
-#include "results/verdict_text.h"
 
 // ---- The list ----
 
@@ -268,32 +267,22 @@ static void add_joint(figure_list *list, const joint_subject *s) {
                           .of = s->runs,
                           .against = s->against,
                           .compared = s->compared,
+                          .predicted = s->predicted,
                           .part = table[i].part};
-        add(list, f, table[i].head.name, time ? s->note : s->accuracy_note);
+        add(list, f, table[i].head.name, s->note);
     }
 }
 
-// Adds the figures of a comparison, with its verdicts in words as notes.
 static void add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c) {
-    text time = {0}, accuracy = {0};
-    if (c->simulated && !c->unlike.count) text_append(&time, "SIMULATED: ");
-    verdict_append_time(&time, c);
-    if (c->identical)
-        text_append(&accuracy, "identical");
-    else
-        verdict_append_accuracy(&accuracy, c);
     const joint_subject s = {.of = of,
                              .owner = owner,
                              .runs = c->subject,
                              .against = c->baseline,
                              .compared = c,
                              .simulated = c->simulated,
-                             .note = text_string(&time),
-                             .accuracy_note = text_string(&accuracy),
+                             .note = "",
                              .source = ""};
     add_joint(list, &s);
-    text_release(&time);
-    text_release(&accuracy);
 }
 
 void figures_of_comparison(figure_list *list, const comparison *c) {
@@ -329,24 +318,19 @@ void figures_of_prediction(figure_list *list, const prediction *p, const collect
                        ? memory_format("%s/manifest.yaml: results.world_sizes.%td",
                                        measured->folder, p->cost - measured->items)
                        : memory_format("%s/manifest.yaml: results.world_sizes", measured->folder);
-    text why = {0};
-    reasons_append(&p->reason, &why);
     joint_subject s = {.of = JOINT_PREDICTION,
                        .owner = p->subject->name,
                        .runs = p->subject,
                        .against = p->basis,
                        .predicted = p,
                        .simulated = simulated,
-                       .note = p->reason.count ? text_string(&why)
-                               : simulated     ? "prediction; SIMULATED"
-                                               : "prediction",
+                       .note = simulated ? "prediction; SIMULATED" : "prediction",
                        .source = source};
     add_joint(list, &s);
     s.of = JOINT_PROJECTION;
     s.simulated = p->cost && p->cost->simulated;
     s.note = "projection to one device per rank";
     if (p->projects) add_joint(list, &s);
-    text_release(&why);
     free(source);
 }
 

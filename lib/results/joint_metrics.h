@@ -29,8 +29,7 @@ typedef struct joint_subject {
     const prediction *predicted;      // or
     estimate share;                   // of the load
     bool simulated;                   // its times
-    const char *note, *accuracy_note; // on a time, on an accuracy
-    const char *source;               // "FILE: KEY"; "" if there is none
+    const char *note, *source;        // "FILE: KEY"; "" if there is none
 } joint_subject;
 
 typedef struct joint_metric {

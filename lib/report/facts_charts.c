@@ -51,7 +51,8 @@ static status add_raw_losses(yaml_node *chart, const results *r, const run *one,
     steps s;
     status rc = steps_read(one, &s, err);
     if (rc != STATUS_OK) return rc;
-    rc = run_check_content(one->folder, one->train, "steps.st.zst", s.file.content, err);
+    const file_place file = metric_file_of(FILE_STEPS, one);
+    rc = run_check_content(&file, s.file.content, err);
     const size_t stride = (s.count + THIN_TO - 1) / THIN_TO;
     const double per_epoch = one->epoch_count ? one->steps_per_epoch : (double)s.count;
     if (rc == STATUS_OK) {

@@ -210,8 +210,8 @@ static const run *with_seed(const seed_group *g, int64_t seed) {
 }
 
 static status check_predictions(const run *r, const predictions *p, error *err) {
-    return run_check_content(r->evaluation, r->evaluate, "predictions.st.zst", p->file.content,
-                             err);
+    const file_place file = metric_file_of(FILE_PREDICTIONS, r);
+    return run_check_content(&file, p->file.content, err);
 }
 
 // Leaves the difference untested if the predictions are about other samples.

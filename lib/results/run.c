@@ -44,14 +44,17 @@ const yaml_node *run_file(const yaml_node *root, const char *list, const char *n
     return NULL;
 }
 
-status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
-                         const char *content, error *err) {
-    const char *recorded = run_text(run_file(manifest_root, "outputs", name), "content");
+const char *run_recorded_content(const file_place *file) {
+    return run_text(run_file(file->manifest, "outputs", file->name), "content");
+}
+
+status run_check_content(const file_place *file, const char *content, error *err) {
+    const char *recorded = run_recorded_content(file);
     if (strcmp(recorded, content) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot report on '%s/%s': its content is %.12s, the manifest next to it "
                      "records %.12s",
-                     folder, name, content, *recorded ? recorded : "nothing");
+                     file->folder, file->name, content, *recorded ? recorded : "nothing");
 }
 
 status run_number(const yaml_node *root, const char *path, double *value, error *err) {

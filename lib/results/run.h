@@ -117,9 +117,14 @@ static inline bool run_has_epoch_time(const run *r) {
 // Returns the entry of the manifest's `list` ("inputs" or "outputs") whose path ends in `name`, or
 // NULL.
 const yaml_node *run_file(const yaml_node *root, const char *list, const char *name);
-// Fails with STATUS_INPUT if a stage's file has content other than the stage recorded.
-status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
-                         const char *content, error *err) MUST_CHECK;
+// A file that a stage wrote, and the stage's manifest, in one folder.
+typedef struct file_place {
+    const char *folder, *name;
+    const yaml_node *manifest;
+} file_place;
+// Returns the content that the stage recorded; "" if none. Fails with STATUS_INPUT if it is other.
+const char *run_recorded_content(const file_place *file);
+status run_check_content(const file_place *file, const char *content, error *err) MUST_CHECK;
 // Reads a text at a path: "" when absent.
 const char *run_text(const yaml_node *root, const char *path);
 // Did the evaluation read the model of this run?

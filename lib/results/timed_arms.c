@@ -70,10 +70,6 @@ void timed_arms_release(timed_arms *t) {
     *t = (timed_arms){0};
 }
 
-status timed_arms_check(const timed_arms *t, error *err) {
-    return run_check_content(t->folder, t->manifest, TURNS_FILE, t->content, err);
-}
-
 // ---- The runs ----
 
 bool timed_arms_find(const timed_arms *t, const run *r, size_t *arm) {

@@ -17,7 +17,6 @@
 typedef struct verifying {
     const run *r;
     const rebuilt *b;
-    const char *folder; // of the manifest and of the file
     manifest_findings *findings;
     error *err;
 } verifying;
@@ -25,8 +24,9 @@ typedef struct verifying {
 // ---- Figures of the table ----
 
 static void add_difference(const verifying *v, const char *name, double value, double recomputed) {
+    const file_place *from = &v->b->file;
     manifest_finding(v->findings, "figure '%s' is %.9g in '%s/manifest.yaml', and %.9g in '%s/%s'",
-                     name, value, v->folder, recomputed, v->folder, v->b->file);
+                     name, value, from->folder, recomputed, from->folder, from->name);
 }
 
 // A confusion matrix too large for figures is still in the manifest: every count is checked.
@@ -110,7 +110,7 @@ static status verify_training(const verifying *v) {
         NEED(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
     }
     if (*model && strcmp(model, r->model_content) != 0)
-        manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s", v->folder,
+        manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s", r->folder,
                          model, r->model_content);
     return STATUS_OK;
 }
@@ -133,15 +133,13 @@ static status verify_test(const verifying *v) {
 // ---- One run ----
 
 static status verify_file(const run *r, metric_file file, manifest_findings *f, error *err) {
-    const bool trained = file == FILE_STEPS;
-    const char *folder = trained ? r->folder : r->evaluation;
     rebuilt b = {0};
-    const verifying v = {r, &b, folder, f, err};
+    const verifying v = {r, &b, f, err};
     status rc;
-    TRY(trained ? rebuild_from_steps(r, &b, err) : rebuild_from_predictions(r, &b, err));
-    TRY(run_check_content(folder, trained ? r->train : r->evaluate, b.file, b.found, err));
+    TRY(rebuild(r, file, &b, err));
+    TRY(run_check_content(&b.file, b.found, err));
     TRY(verify_table(&v, file));
-    rc = trained ? verify_training(&v) : verify_test(&v);
+    rc = file == FILE_STEPS ? verify_training(&v) : verify_test(&v);
 out:
     rebuilt_release(&b);
     return rc;
@@ -156,9 +154,9 @@ static status verify_run(const run *r, manifest_findings *f, error *err) {
 // ---- One timing ----
 
 static status verify_timing(const timed_arms *t, manifest_findings *f, error *err) {
-    const rebuilt b = {.file = TURNS_FILE};
-    const verifying v = {NULL, &b, t->folder, f, err};
-    status rc = timed_arms_check(t, err);
+    const rebuilt b = {.file = {t->folder, TURNS_FILE, t->manifest}};
+    const verifying v = {NULL, &b, f, err};
+    status rc = run_check_content(&b.file, t->content, err);
     TRY(rc);
     TRY(verify_number(&v, t->manifest, "results.executions", (double)t->fit.executions));
     for (size_t a = 0; a < t->fit.arms; a++) {

@@ -121,25 +121,15 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 
 // ---- Figures ----
 
-// Rebuilds the figure's run from the file that the figure is recomputed from.
-static status rebuild(const figure *f, rebuilt *b, error *err) {
-    if (f->row->file == FILE_TURNS) {
-        rebuild_from_turns(f->run, b);
-        return STATUS_OK;
-    }
-    return f->row->file == FILE_STEPS ? rebuild_from_steps(f->run, b, err)
-                                      : rebuild_from_predictions(f->run, b, err);
-}
-
 static void compare_file(trail *t, int depth, const rebuilt *b) {
-    const bool same = strcmp(b->recorded, b->found) == 0;
+    const char *recorded = run_recorded_content(&b->file);
+    const bool same = strcmp(recorded, b->found) == 0;
     t->at = &t->files;
-    write_line(t, depth, "file", "%s  content %s%s", b->file, b->found,
+    write_line(t, depth, "file", "%s  content %s%s", b->file.name, b->found,
                same ? ", as recorded" : "");
     if (!same) {
-        write_line(t, depth, "BUT", "the manifest records %s",
-                   *b->recorded ? b->recorded : "nothing");
-        break_trail(t, "'%s' is not the file that the manifest recorded", b->file);
+        write_line(t, depth, "BUT", "the manifest records %s", *recorded ? recorded : "nothing");
+        break_trail(t, "'%s' is not the file that the manifest recorded", b->file.name);
     }
     t->at = t->out;
 }
@@ -162,9 +152,8 @@ static status write_recomputed(trail *t, int depth, const figure *f, error *err)
     rebuilt b = {0};
     status rc = STATUS_OK;
     double recomputed = NAN;
-    const char *folder;
-    if (metric_file_of(f->row, f->run, &folder)) {
-        TRY(rebuild(f, &b, err));
+    if (metric_file_of(f->row->file, f->run).name) {
+        TRY(rebuild(f->run, f->row->file, &b, err));
         recomputed = metric_recompute(f->row, &b.run, f->member);
     }
     if (isnan(recomputed)) {
@@ -228,11 +217,11 @@ static void write_turns(trail *t, int depth, const run *r, const timed_arms *tim
 
 static status explain_turns(trail *t, int depth, const run *r, const timed_arms *timing, size_t arm,
                             error *err) {
-    rebuilt b = {0};
+    rebuilt b;
     run timed = *r;
     timed.timing = timing;
-    rebuild_from_turns(&timed, &b);
-    status rc = STATUS_OK;
+    status rc = rebuild(&timed, FILE_TURNS, &b, err);
+    if (rc != STATUS_OK) return rc;
     write_turns(t, depth, r, timing, arm);
     if (t->several) text_format(&t->files, "files of %s\n", r->name);
     compare_file(t, 1, &b);

@@ -43,18 +43,6 @@ static yaml_node *difference_node(const results *r, const results *view, const s
     return node;
 }
 
-static status put_pair(yaml_node *node, const results *view, const seed_group *g, published_key key,
-                       error *err) {
-    yaml_node *pair = yaml_new(YAML_MAPPING);
-    text published = {0};
-    const status rc = published_append(&published, g, key, err);
-    yaml_put(pair, "published", json_new_text(text_string(&published)));
-    yaml_put(pair, "here", facts_own_figure(view, g, key));
-    yaml_put(node, published_key_name(key), pair);
-    text_release(&published);
-    return rc;
-}
-
 static status add_row(yaml_node *rows, const results *r, const results *view, const char *source,
                       const seed_group *g, error *err) {
     static const published_key keys[] = {PUBLISHED_ACCURACY, PUBLISHED_SECONDS_PER_EPOCH,
@@ -70,7 +58,7 @@ static status add_row(yaml_node *rows, const results *r, const results *view, co
              json_new_count((int64_t)reproduction_full_epochs(r->reproduction, g->name)));
     yaml_put(node, "whole", yaml_new_boolean(is_whole(r, g)));
     for (size_t i = 0; rc == STATUS_OK && i < sizeof keys / sizeof *keys; i++)
-        rc = put_pair(node, view, g, keys[i], err);
+        rc = facts_put_pair(node, view, g, keys[i], err);
     yaml_put(node, "difference", difference_node(r, view, g));
     yaml_put(node, "model_hash", json_new_text(g->runs[0]->model_content));
     yaml_append(rows, node);

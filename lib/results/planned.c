@@ -95,31 +95,26 @@ status plan_read_file(const char *path, yaml_node **root, error *err) {
 
 // ---- Its runs ----
 
-static planned *find_planned(const plan *p, const char *name) {
-    for (size_t i = 0; i < p->count; i++)
-        if (strcmp(p->items[i].name, name) == 0) return &p->items[i];
+const yaml_node *plan_entry(const yaml_node *runs, const char *name) {
+    for (size_t i = 0; i < runs->count; i++)
+        if (strcmp(run_text(runs->items[i], "name"), name) == 0) return runs->items[i];
     return NULL;
 }
 
-static status find_runs(plan *p, const run_list *list, error *err) {
+status plan_check_runs(const yaml_node *runs, const run_list *list, error *err) {
     for (size_t i = 0; i < list->count; i++) {
         const run *r = &list->runs[i];
-        planned *one = find_planned(p, r->experiment);
-        if (!one || !r->train)
-            return error_set(err, STATUS_INPUT,
-                             "cannot report on '%s': its experiment is '%s', which is not in the "
-                             "plan",
-                             r->folder ? r->folder : r->evaluation, r->experiment);
-        seed_group *g = &one->runs;
-        if (!g->runs) g->runs = memory_new(list->count, sizeof *g->runs);
-        g->name = one->name;
-        g->runs[g->count++] = r;
+        if (r->train && plan_entry(runs, r->experiment)) continue;
+        return error_set(err, STATUS_INPUT,
+                         "cannot report on '%s': its experiment is '%s', which is not in the plan",
+                         r->folder ? r->folder : r->evaluation, r->experiment);
     }
+    return STATUS_OK;
+}
+
+static status find_runs(plan *p, const run_list *list, error *err) {
     for (size_t i = 0; i < p->count; i++)
-        if (!p->items[i].runs.count)
-            return error_set(err, STATUS_INPUT,
-                             "cannot report on the plan: no run of '%s' among the folders",
-                             p->items[i].name);
+        NEED(seed_group_named(list, p->items[i].name, &p->items[i].runs, err));
     return STATUS_OK;
 }
 
@@ -180,6 +175,7 @@ out:
 static status read_runs(plan *p, const yaml_node *runs, const char *study, const run_list *list,
                         error *err) {
     status rc = read_entries(p, runs, study, err);
+    if (rc == STATUS_OK) rc = plan_check_runs(runs, list, err);
     if (rc == STATUS_OK) rc = find_runs(p, list, err);
     if (rc == STATUS_OK) rc = compare_runs(p, err);
     return rc;

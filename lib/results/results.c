@@ -58,22 +58,15 @@ static bool is_chosen(const yaml_node *entry, const choice *c) {
     return c->study ? strcmp(study, c->study) == 0 : !*study;
 }
 
-// Makes one group of an entry's runs, including its repeats.
+// Copies the runs of an entry, including its repeats, and makes one group of them.
 static status add_group(results *view, const results *all, const yaml_node *entry, error *err) {
-    seed_group *g = &view->groups[view->group_count];
-    *g = (seed_group){.name = run_text(entry, "name")};
-    g->runs = memory_new(all->list.count, sizeof *g->runs);
-    view->group_count++;
+    const char *name = run_text(entry, "name");
     for (size_t i = 0; i < all->list.count; i++) {
         const run *one = &all->list.runs[i];
-        if (!one->train || strcmp(one->experiment, g->name) != 0) continue;
-        run *copy = &view->list.runs[view->list.count++];
-        *copy = *one;
-        g->runs[g->count++] = copy;
+        if (one->train && strcmp(one->experiment, name) == 0)
+            view->list.runs[view->list.count++] = *one;
     }
-    if (g->count) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot report on the plan: no run of '%s' among the folders", g->name);
+    return seed_group_named(&view->list, name, &view->groups[view->group_count++], err);
 }
 
 static status open_view(const results *all, const yaml_node *runs, const choice *c, results *view,
@@ -97,12 +90,6 @@ static void release_view(results *view) {
     free(view->list.runs);
 }
 
-static const yaml_node *entry_of(const yaml_node *runs, const char *name) {
-    for (size_t i = 0; i < runs->count; i++)
-        if (strcmp(run_text(runs->items[i], "name"), name) == 0) return runs->items[i];
-    return NULL;
-}
-
 // The row that the plan names as baseline; the first row if it names none.
 static const seed_group *baseline_of(const results *rows, const yaml_node *entry) {
     const char *against = run_text(entry, "against");
@@ -116,7 +103,7 @@ static status compare_rows(results *rows, const yaml_node *runs, error *err) {
     rows->comparisons = memory_new(rows->group_count, sizeof *rows->comparisons);
     for (size_t i = 0; i < rows->group_count; i++) {
         const seed_group *g = &rows->groups[i],
-                         *baseline = baseline_of(rows, entry_of(runs, g->name));
+                         *baseline = baseline_of(rows, plan_entry(runs, g->name));
         if (!baseline || baseline == g) continue;
         NEED(compare(g, baseline, NULL, &rows->comparisons[rows->comparison_count], err));
         rows->comparison_count++;
@@ -159,18 +146,6 @@ static status open_report(const reproduction *p, const results *all, const yaml_
     return STATUS_OK;
 }
 
-// Without this check, a run that is not in the plan would be dropped silently.
-static status check_known(const yaml_node *runs, const results *all, error *err) {
-    for (size_t i = 0; i < all->list.count; i++) {
-        const run *r = &all->list.runs[i];
-        if (r->train && entry_of(runs, r->experiment)) continue;
-        return error_set(err, STATUS_INPUT,
-                         "cannot report on '%s': its experiment is '%s', which is not in the plan",
-                         r->folder ? r->folder : r->evaluation, r->experiment);
-    }
-    return STATUS_OK;
-}
-
 // Takes ownership of `root`. The runs are those of `all`. Release *p also after a failure.
 static status open_reproduction(yaml_node *root, const results *all, reproduction *p, error *err) {
     *p = (reproduction){.root = root, .name = run_text(root, "name")};
@@ -181,7 +156,7 @@ static status open_reproduction(yaml_node *root, const results *all, reproductio
     p->changed = yaml_find(root, "changed");
     if (p->changed && p->changed->kind != YAML_SEQUENCE)
         return yaml_error(p->changed, err, "'changed': expected a list");
-    NEED(check_known(runs, all, err));
+    NEED(plan_check_runs(runs, &all->list, err));
     p->reports = memory_new(reports->count, sizeof *p->reports);
     for (size_t i = 0; i < reports->count; i++)
         NEED(open_report(p, all, reports->items[i], &p->reports[p->count++], err));
@@ -350,6 +325,6 @@ const comparison *results_comparison(const results *r, const seed_group *g) {
 }
 
 double reproduction_full_epochs(const reproduction *p, const char *name) {
-    const char *epochs = run_text(entry_of(yaml_find(p->root, "runs"), name), "full_epochs");
+    const char *epochs = run_text(plan_entry(yaml_find(p->root, "runs"), name), "full_epochs");
     return *epochs ? strtod(epochs, NULL) : -1;
 }

@@ -69,6 +69,16 @@ void seed_groups_make(const run_list *list, seed_group **groups, size_t *count) 
     name_groups(*groups, *count);
 }
 
+status seed_group_named(const run_list *list, const char *name, seed_group *g, error *err) {
+    *g = (seed_group){.name = name, .runs = memory_new(list->count, sizeof *g->runs)};
+    for (size_t i = 0; i < list->count; i++)
+        if (list->runs[i].train && strcmp(list->runs[i].experiment, name) == 0)
+            g->runs[g->count++] = &list->runs[i];
+    if (g->count) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot report on the plan: no run of '%s' among the folders", name);
+}
+
 void seed_groups_free(seed_group *groups, size_t count) {
     for (size_t i = 0; groups && i < count; i++) free(groups[i].runs);
     free(groups);

@@ -20,6 +20,10 @@ typedef struct seed_group {
 
 // Returns groups in the order of their first runs. Free with seed_groups_free.
 void seed_groups_make(const run_list *list, seed_group **groups, size_t *count);
+// Makes the group of all runs of the experiment `name`, however they were executed; free() its
+// `runs`. STATUS_INPUT if there is none.
+status seed_group_named(const run_list *list, const char *name, seed_group *g,
+                        error *err) MUST_CHECK;
 void seed_groups_free(seed_group *groups, size_t count);
 
 // Returns the executions of all runs of the group whose times count. free() them.

@@ -133,7 +133,7 @@ static const char *accuracy_words(const results *r, bool time) {
 // ---- Comparisons ----
 
 static yaml_node *percent_of(const figure *f) {
-    return facts_range(100 * f->value, (interval){100 * f->low, 100 * f->high});
+    return facts_range((estimate){100 * f->value, {100 * f->low, 100 * f->high}});
 }
 
 // The time of an experiment, with the interval that its verdict is about: of the ratio to the
@@ -144,7 +144,7 @@ static yaml_node *time_of(const results *r, const comparison *c, const figure *t
     if (baseline)
         range = (interval){baseline->value / c->speedup.range.high,
                            baseline->value / c->speedup.range.low};
-    return facts_range(time->value, range);
+    return facts_range((estimate){time->value, range});
 }
 
 // Each experiment by its time and its accuracy. A time without a verdict is not drawn: it may be
@@ -195,8 +195,7 @@ static void put_walk(yaml_node *charts, const results *r, bool time) {
     for (size_t i = 0; whole && i < p->count; i++) {
         const planned *one = &p->items[i];
         const comparison *c = &one->step;
-        const estimate points = {c->accuracy_difference, c->accuracy_range};
-        const estimate *change = time ? &c->seconds : &points;
+        const estimate *change = time ? &c->seconds : &c->accuracy_difference;
         const verdict *v = time ? &c->time : &c->accuracy;
         const double own =
             scale * results_group_value(r, &one->runs, time ? "seconds_per_epoch" : "accuracy");
@@ -263,7 +262,7 @@ static void put_study_curve(yaml_node *charts, const results *r) {
             const figure *f = results_group_figure(r, &p->items[at].runs, "accuracy");
             if (!f || isnan(f->value)) continue;
             yaml_node *item = chart_add(chart, "");
-            yaml_put(item, "x", facts_range(values[at], (interval){NAN, NAN}));
+            yaml_put(item, "x", facts_range((estimate){values[at], {NAN, NAN}}));
             yaml_put(item, "y", percent_of(f));
         }
         yaml_put(chart, "key", json_new_text(key));

@@ -58,11 +58,11 @@ yaml_node *facts_names(const seed_group *g) {
     return names;
 }
 
-yaml_node *facts_range(double value, interval range) {
+yaml_node *facts_range(estimate e) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "value", json_new_number(value));
-    yaml_put(node, "low", json_new_number(range.low));
-    yaml_put(node, "high", json_new_number(range.high));
+    yaml_put(node, "value", json_new_number(e.value));
+    yaml_put(node, "low", json_new_number(e.range.low));
+    yaml_put(node, "high", json_new_number(e.range.high));
     return node;
 }
 
@@ -89,6 +89,7 @@ static yaml_node *setting_node(const comparison *c) {
 }
 
 yaml_node *facts_comparison(const comparison *c, const char *owner) {
+    const estimate points = c->accuracy_difference;
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(owner));
     yaml_put(node, "subject", json_new_text(c->subject->name));
@@ -99,13 +100,13 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_put(node, "identical", yaml_new_boolean(c->identical));
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
     yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : json_new_text(NULL));
-    yaml_put(node, "ratio", facts_range(c->speedup.value, c->speedup.range));
-    yaml_put(node, "spread", facts_range((double)NAN, c->spread));
-    yaml_put(node, "seconds", facts_range(c->seconds.value, c->seconds.range));
-    yaml_put(node, "total", facts_range(c->total.value, c->total.range));
+    yaml_put(node, "ratio", facts_range(c->speedup));
+    yaml_put(node, "spread", facts_range((estimate){(double)NAN, c->spread}));
+    yaml_put(node, "seconds", facts_range(c->seconds));
+    yaml_put(node, "total", facts_range(c->total));
     yaml_put(node, "points",
-             facts_range(100 * c->accuracy_difference,
-                         (interval){100 * c->accuracy_range.low, 100 * c->accuracy_range.high}));
+             facts_range((estimate){100 * points.value,
+                                    {100 * points.range.low, 100 * points.range.high}}));
     yaml_put(node, "time", verdict_node(&c->time));
     yaml_put(node, "accuracy_verdict", verdict_node(&c->accuracy));
     return node;
@@ -185,7 +186,8 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
         if (&p->items[i].runs == control->step.baseline) batch = &p->items[i];
     if (!batch || !batch->compared) return json_new_text(NULL);
     const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
-    const double back = control->step.accuracy_difference, lost = -batch->step.accuracy_difference;
+    const double back = control->step.accuracy_difference.value,
+                 lost = -batch->step.accuracy_difference.value;
     if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0) || !(lost > 0))
         return json_new_text(NULL);
     yaml_node *node = yaml_new(YAML_MAPPING);

@@ -30,7 +30,7 @@ status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CH
 // The names of its runs.
 yaml_node *facts_names(const seed_group *g);
 // {value, low, high}.
-yaml_node *facts_range(double value, interval range);
+yaml_node *facts_range(estimate e);
 // A list in the plan, or an empty one.
 yaml_node *facts_list(const planned *one, const char *key);
 // Finds the keys that differ among the variants; their number, or 0 if a value is no scalar.

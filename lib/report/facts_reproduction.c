@@ -36,8 +36,8 @@ static yaml_node *difference_node(const results *r, const results *view, const s
     if (!f || isnan(f->value) || !is_whole(r, g) || !find_accuracy(g, &there))
         return json_new_text(NULL);
     const double nearest = fmin(fmax(100 * f->value, there.low), there.high);
-    yaml_node *node = facts_range(100 * f->value - nearest,
-                                  (interval){100 * f->low - nearest, 100 * f->high - nearest});
+    yaml_node *node = facts_range(
+        (estimate){100 * f->value - nearest, {100 * f->low - nearest, 100 * f->high - nearest}});
     yaml_put(node, "within",
              yaml_new_boolean(100 * f->low <= there.high && there.low <= 100 * f->high));
     return node;

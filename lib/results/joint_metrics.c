@@ -11,7 +11,7 @@
 ESTIMATE(speedup, s->compared->speedup)
 ESTIMATE(seconds, s->compared->seconds)
 ESTIMATE(total, s->compared->total)
-ESTIMATE(accuracy, ((estimate){s->compared->accuracy_difference, s->compared->accuracy_range}))
+ESTIMATE(accuracy, s->compared->accuracy_difference)
 ESTIMATE(share, s->share)
 
 // The share of the ideal speed-up over the baseline that was reached; the ratio of ranks is ideal.

@@ -63,7 +63,7 @@ static yaml_node *days_node(const run_list *list) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     for (size_t i = 0; i < list->execution_count; i++) {
         const run *one = &list->executions[i];
-        const char *start = run_text(one->train ? one->train : one->evaluate, "run.start");
+        const char *start = yaml_text_at(one->train ? one->train : one->evaluate, "run.start");
         if (strlen(start) < DAY) continue;
         if (!*first || strcmp(start, first) < 0) first = start;
         if (strcmp(start, last) > 0) last = start;

@@ -123,7 +123,7 @@ static const char *accuracy_words(const results *r, bool time) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         trained += one->train != NULL;
-        validated += *run_text(one->train, "parameters.validation.samples") != 0;
+        validated += *yaml_text_at(one->train, "parameters.validation.samples") != 0;
     }
     if (!validated) return time ? "accuracy_time" : "accuracy";
     if (validated == trained) return time ? "validation_time" : "validation";

@@ -11,7 +11,7 @@
 #include "results/mistakes.h"
 
 static const char *predictions_of(const run *one) {
-    return run_text(run_file(one->evaluate, "outputs", "predictions.st.zst"), "content");
+    return yaml_text_at(run_file(one->evaluate, "outputs", "predictions.st.zst"), "content");
 }
 
 // Returns the name of the first run before this one with the same predictions; "" if there is none.

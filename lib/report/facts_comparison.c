@@ -135,7 +135,7 @@ static yaml_node *published_of_item(const planned *one) {
     const yaml_node *list = yaml_find(one->entry, "published");
     yaml_node *all = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
-        const char *source = run_text(list->items[i], "source");
+        const char *source = yaml_text_at(list->items[i], "source");
         if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
         yaml_node *node = yaml_new(YAML_MAPPING);
         yaml_put(node, "source", json_new_text(source));
@@ -153,8 +153,8 @@ static yaml_node *changes_of(const planned *one) {
     for (size_t i = 0; changes && changes->kind == YAML_MAPPING && i < changes->count; i++) {
         yaml_node *change = yaml_new(YAML_MAPPING);
         yaml_put(change, "key", json_new_text(changes->keys[i]));
-        yaml_put(change, "from", json_new_text(run_text(changes->items[i], "0")));
-        yaml_put(change, "to", json_new_text(run_text(changes->items[i], "1")));
+        yaml_put(change, "from", json_new_text(yaml_text_at(changes->items[i], "0")));
+        yaml_put(change, "to", json_new_text(yaml_text_at(changes->items[i], "1")));
         yaml_append(list, change);
     }
     return list;
@@ -201,15 +201,15 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
 static yaml_node *item_node(const plan *p, const planned *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(one->name));
-    yaml_put(node, "role", json_new_text(run_text(one->entry, "role")));
+    yaml_put(node, "role", json_new_text(yaml_text_at(one->entry, "role")));
     yaml_put(node, "runs", facts_names(&one->runs));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
     yaml_put(node, "model_hash", json_new_text(one->runs.runs[0]->model_content));
     yaml_put(node, "factors", facts_list(one, "factors"));
     yaml_put(node, "changes", changes_of(one));
     yaml_put(node, "values", values_of(p, one));
-    yaml_put(node, "kept", json_new_text(run_text(one->entry, "kept")));
-    yaml_put(node, "because", json_new_text(run_text(one->entry, "because")));
+    yaml_put(node, "kept", json_new_text(yaml_text_at(one->entry, "kept")));
+    yaml_put(node, "because", json_new_text(yaml_text_at(one->entry, "because")));
     yaml_put(node, "published", published_of_item(one));
     yaml_put(node, "cause", cause_of(p, one));
     yaml_put(node, "compared",
@@ -369,7 +369,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     if (!p->count) return STATUS_OK;
     yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE);
     const size_t fastest = find_fastest(p);
-    yaml_put(node, "title", json_new_text(run_text(p->head, "title")));
+    yaml_put(node, "title", json_new_text(yaml_text_at(p->head, "title")));
     yaml_put(node, "from", json_new_text(p->from));
     yaml_put(node, "to", json_new_text(p->to));
     yaml_put(node, "study", json_new_text(p->name));

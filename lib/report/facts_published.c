@@ -78,9 +78,9 @@ static yaml_node *own_speedup(const results *r, const seed_group *g) {
     const yaml_node *list = published_of(g->runs[0]);
     const comparison *found = NULL;
     for (size_t i = 0; list && i < list->count; i++) {
-        const char *over = run_text(list->items[i], "over");
+        const char *over = yaml_text_at(list->items[i], "over");
         if (*over) return speedup_over(r, g, over);
-        if (*run_text(list->items[i], "claim") && yaml_find(list->items[i], "speed_up"))
+        if (*yaml_text_at(list->items[i], "claim") && yaml_find(list->items[i], "speed_up"))
             return json_new_text(NULL);
     }
     for (size_t i = 0; i < r->comparison_count; i++)
@@ -186,9 +186,9 @@ static status add_rows(const results *r, yaml_node *rows, const seed_group *g,
         yaml_put(row, "published", json_new_text(text_string(&written)));
         yaml_put(row, "other_epochs", facts_other_epochs(g->runs[0]));
         yaml_put(row, "here", facts_own_figure(r, g, (published_key)k));
-        yaml_put(row, "source", json_new_text(run_text(entry, "source")));
-        yaml_put(row, "where", json_new_text(run_text(entry, "where")));
-        yaml_put(row, "note", json_new_text(run_text(entry, "note")));
+        yaml_put(row, "source", json_new_text(yaml_text_at(entry, "source")));
+        yaml_put(row, "where", json_new_text(yaml_text_at(entry, "where")));
+        yaml_put(row, "note", json_new_text(yaml_text_at(entry, "note")));
         yaml_append(rows, row);
         text_release(&written);
         if (rc != STATUS_OK) return rc;

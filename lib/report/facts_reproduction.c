@@ -202,7 +202,7 @@ status facts_put_reproduction(yaml_node *root, const results *r, error *err) {
     status rc;
     yaml_put(root, "reproduction", node);
     yaml_put(root, "reports", reports);
-    yaml_put(node, "title", json_new_text(run_text(p->root, "title")));
+    yaml_put(node, "title", json_new_text(yaml_text_at(p->root, "title")));
     yaml_put(node, "changed", p->changed ? yaml_copy(p->changed) : yaml_new(YAML_SEQUENCE));
     TRY(put_rows(node, r, err));
     put_counts(node);

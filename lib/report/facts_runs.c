@@ -37,7 +37,7 @@ yaml_node *facts_target(const run *const *runs, size_t count) {
 // What the samples that were left out of the training data chose; null without any.
 static yaml_node *validation_of(const run *one) {
     int64_t samples = -1, best = -1;
-    const bool best_is_kept = strcmp(run_text(one->train, "parameters.keep"), "best") == 0;
+    const bool best_is_kept = strcmp(yaml_text_at(one->train, "parameters.keep"), "best") == 0;
     if (run_count(one->train, "parameters.validation.samples", &samples, NULL) != STATUS_OK ||
         samples < 0)
         return json_new_text(NULL);

@@ -122,8 +122,8 @@ static status step_node(const results *r, const published_walk *w, const publish
     status rc;
     yaml_put(effect, "low", json_new_number(s->effect.low));
     yaml_put(effect, "high", json_new_number(s->effect.high));
-    yaml_put(node, "from", json_new_text(run_text(r->plan.items[s->from].entry, "same_as")));
-    yaml_put(node, "to", json_new_text(run_text(r->plan.items[s->to].entry, "same_as")));
+    yaml_put(node, "from", json_new_text(yaml_text_at(r->plan.items[s->from].entry, "same_as")));
+    yaml_put(node, "to", json_new_text(yaml_text_at(r->plan.items[s->to].entry, "same_as")));
     yaml_put(node, "factors", factors_of(w, s));
     yaml_put(node, "before", figure_of(&s->before));
     yaml_put(node, "after", figure_of(&s->after));
@@ -132,7 +132,7 @@ static status step_node(const results *r, const published_walk *w, const publish
     yaml_put(node, "epochs_ratio",
              json_new_number(shortening ? s->after.epochs / s->before.epochs : (double)NAN));
     yaml_put(node, "noise", json_new_count(noise_of(r, w, s)));
-    yaml_put(node, "note", json_new_text(run_text(s->after.entry, "note")));
+    yaml_put(node, "note", json_new_text(yaml_text_at(s->after.entry, "note")));
     TRY(put_here(r, node, s, err));
     rc = load_of(r, w, s, &load, err);
     yaml_put(node, "load", load);

@@ -29,7 +29,7 @@ static void release_side(side *s) {
 
 // ISO 8601 in UTC: sorts as text.
 static const char *start_of(const run *r) {
-    return run_text(r->train, "run.start");
+    return yaml_text_at(r->train, "run.start");
 }
 
 // Drops executions without times.

@@ -49,7 +49,7 @@ static status read_entries(plan *p, const yaml_node *runs, const char *study, er
         return yaml_error(runs ? runs : p->head, err, "'runs': expected a list of two or more");
     p->items = memory_new(runs->count, sizeof *p->items);
     for (size_t i = 0; i < runs->count; i++) {
-        if (study && strcmp(run_text(runs->items[i], "study"), study) != 0) continue;
+        if (study && strcmp(yaml_text_at(runs->items[i], "study"), study) != 0) continue;
         NEED(read_entry(runs->items[i], &p->items[p->count], err));
         p->count++;
     }
@@ -62,10 +62,10 @@ static status read_entries(plan *p, const yaml_node *runs, const char *study, er
 
 static status read_head(const yaml_node *head, plan *p, error *err) {
     p->head = head;
-    p->ladder = strcmp(run_text(head, "kind"), "ladder") == 0;
-    p->from = run_text(head, "from");
-    p->to = run_text(head, "to");
-    p->name = run_text(head, "name");
+    p->ladder = strcmp(yaml_text_at(head, "kind"), "ladder") == 0;
+    p->from = yaml_text_at(head, "from");
+    p->to = yaml_text_at(head, "to");
+    p->name = yaml_text_at(head, "name");
     p->vary = p->ladder ? NULL : yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
         return yaml_error(head, err,
@@ -85,7 +85,8 @@ const yaml_node *planned_value(const planned *one, const char *key) {
 status plan_read_file(const char *path, yaml_node **root, error *err) {
     status rc = yaml_read_file(path, root, err);
     if (rc != STATUS_OK) return rc;
-    if ((*root)->kind == YAML_MAPPING && strcmp(run_text(*root, "schema"), "lockstep.plan/1") == 0)
+    if ((*root)->kind == YAML_MAPPING &&
+        strcmp(yaml_text_at(*root, "schema"), "lockstep.plan/1") == 0)
         return STATUS_OK;
     rc = yaml_error(*root, err, "expected a plan: schema lockstep.plan/1");
     yaml_free(*root);
@@ -97,7 +98,7 @@ status plan_read_file(const char *path, yaml_node **root, error *err) {
 
 const yaml_node *plan_entry(const yaml_node *runs, const char *name) {
     for (size_t i = 0; i < runs->count; i++)
-        if (strcmp(run_text(runs->items[i], "name"), name) == 0) return runs->items[i];
+        if (strcmp(yaml_text_at(runs->items[i], "name"), name) == 0) return runs->items[i];
     return NULL;
 }
 

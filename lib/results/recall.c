@@ -80,7 +80,7 @@ status recall_report(const char *path, const cli_tool *tool, const char *const *
     status rc = STATUS_OK;
     // Without a manifest it is no report.
     if (manifest_read_in(&r->manifest, &ignored, "%s", folder) != STATUS_OK) goto out;
-    r->found = strcmp(run_text(r->manifest, "tool"), "report") == 0;
+    r->found = strcmp(yaml_text_at(r->manifest, "tool"), "report") == 0;
     if (!r->found) goto out;
     rc = read_command(r, tool, err);
     TRY(rc == STATUS_OK ? rc : error_prefix(err, "cannot trace the figures of '%s': ", path));

@@ -53,14 +53,14 @@ typedef struct choice {
 } choice;
 
 static bool is_chosen(const yaml_node *entry, const choice *c) {
-    const char *study = run_text(entry, "study");
-    if (strcmp(run_text(entry, "source"), c->source) != 0) return false;
+    const char *study = yaml_text_at(entry, "study");
+    if (strcmp(yaml_text_at(entry, "source"), c->source) != 0) return false;
     return c->study ? strcmp(study, c->study) == 0 : !*study;
 }
 
 // Copies the runs of an entry, including its repeats, and makes one group of them.
 static status add_group(results *view, const results *all, const yaml_node *entry, error *err) {
-    const char *name = run_text(entry, "name");
+    const char *name = yaml_text_at(entry, "name");
     for (size_t i = 0; i < all->list.count; i++) {
         const run *one = &all->list.runs[i];
         if (one->train && strcmp(one->experiment, name) == 0)
@@ -92,7 +92,7 @@ static void release_view(results *view) {
 
 // The row that the plan names as baseline; the first row if it names none.
 static const seed_group *baseline_of(const results *rows, const yaml_node *entry) {
-    const char *against = run_text(entry, "against");
+    const char *against = yaml_text_at(entry, "against");
     if (!*against) return &rows->groups[0];
     for (size_t i = 0; i < rows->group_count; i++)
         if (strcmp(rows->groups[i].name, against) == 0) return &rows->groups[i];
@@ -118,8 +118,8 @@ static status open_studies(const reproduction *p, const results *all, reproduced
     one->studies = memory_new(count, sizeof *one->studies);
     for (size_t i = 0; i < count; i++) {
         const yaml_node *head = studies->items[i];
-        const choice c = {one->source, run_text(head, "name")};
-        if (strcmp(run_text(head, "source"), one->source) != 0) continue;
+        const choice c = {one->source, yaml_text_at(head, "name")};
+        if (strcmp(yaml_text_at(head, "source"), one->source) != 0) continue;
         results *view = &one->studies[one->study_count++];
         status rc = open_view(all, runs, &c, view, err);
         if (rc == STATUS_OK) rc = plan_read_study(head, runs, &view->list, &view->plan, err);
@@ -131,9 +131,9 @@ static status open_studies(const reproduction *p, const results *all, reproduced
 static status open_report(const reproduction *p, const results *all, const yaml_node *entry,
                           reproduced *one, error *err) {
     const yaml_node *runs = yaml_find(p->root, "runs");
-    one->source = run_text(entry, "source");
-    one->title = run_text(entry, "title");
-    one->claim_path = run_text(entry, "claim");
+    one->source = yaml_text_at(entry, "source");
+    one->title = yaml_text_at(entry, "title");
+    one->claim_path = yaml_text_at(entry, "claim");
     const choice c = {one->source, NULL};
     NEED(open_view(all, runs, &c, &one->rows, err));
     if (!one->rows.group_count)
@@ -148,7 +148,7 @@ static status open_report(const reproduction *p, const results *all, const yaml_
 
 // Takes ownership of `root`. The runs are those of `all`. Release *p also after a failure.
 static status open_reproduction(yaml_node *root, const results *all, reproduction *p, error *err) {
-    *p = (reproduction){.root = root, .name = run_text(root, "name")};
+    *p = (reproduction){.root = root, .name = yaml_text_at(root, "name")};
     const yaml_node *reports = yaml_find(root, "reports"), *runs = yaml_find(root, "runs");
     if (!reports || reports->kind != YAML_SEQUENCE || !reports->count || !runs ||
         runs->kind != YAML_SEQUENCE)
@@ -185,7 +185,7 @@ static status read_plan(results *r, yaml_node *root, error *err) {
         r->plan.root = root; // names point into it
         return STATUS_OK;
     }
-    if (strcmp(run_text(root, "kind"), "reproduction") != 0)
+    if (strcmp(yaml_text_at(root, "kind"), "reproduction") != 0)
         return plan_read(root, &r->list, &r->plan, err);
     r->reproduction = memory_new(1, sizeof *r->reproduction);
     return open_reproduction(root, r, r->reproduction, err);
@@ -325,6 +325,6 @@ const comparison *results_comparison(const results *r, const seed_group *g) {
 }
 
 double reproduction_full_epochs(const reproduction *p, const char *name) {
-    const char *epochs = run_text(plan_entry(yaml_find(p->root, "runs"), name), "full_epochs");
+    const char *epochs = yaml_text_at(plan_entry(yaml_find(p->root, "runs"), name), "full_epochs");
     return *epochs ? strtod(epochs, NULL) : -1;
 }

@@ -21,8 +21,8 @@ const char *run_phase_name(int phase);
 
 // What no manifest gives is unknown: NAN if it is measured or a ratio (double), -1 if it is a count
 // (int64_t), "" if it is a text, which is never NULL. NULL stands only for what is not there: a
-// stage with its folder and manifest, a list, another struct. run_number, run_count and run_text
-// read by this rule.
+// stage with its folder and manifest, a list, another struct. run_number, run_count and
+// yaml_text_at read by this rule.
 typedef struct run_epoch {
     double loss, accuracy, seconds, phase[RUN_PHASES];
 } run_epoch;
@@ -125,15 +125,12 @@ typedef struct file_place {
 // Returns the content that the stage recorded; "" if none. Fails with STATUS_INPUT if it is other.
 const char *run_recorded_content(const file_place *file);
 status run_check_content(const file_place *file, const char *content, error *err) MUST_CHECK;
-// Reads a text at a path: "" when absent.
-const char *run_text(const yaml_node *root, const char *path);
 // Did the evaluation read the model of this run?
 bool run_evaluates(const run *r, const yaml_node *evaluate);
 // Returns whether validation samples could end this training before its last epoch.
 bool run_may_stop_early(const yaml_node *train);
-// Returns the last segment of the execution, and counts the segments. NULL if the manifest has
-// none.
-const yaml_node *run_last_segment(const run *r, int *segments);
+// Returns the last segment of the execution, a mapping; NULL if the manifest has none.
+const yaml_node *run_last_segment(const run *r);
 // Reads a number at a path: NAN when absent, STATUS_INPUT if it is something else; or a count: -1
 // when absent.
 status run_number(const yaml_node *root, const char *path, double *value, error *err) MUST_CHECK;

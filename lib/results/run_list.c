@@ -31,7 +31,7 @@ static void new_run(run_list *list, run **r) {
 }
 
 static bool is_train_tool(const yaml_node *root) {
-    return strncmp(run_text(root, "tool"), "train-", 6) == 0;
+    return strncmp(yaml_text_at(root, "tool"), "train-", 6) == 0;
 }
 
 // Takes ownership of `root`, and stores it by its tool.
@@ -51,7 +51,7 @@ static status add_stage(run *r, const char *folder, error *err) {
     yaml_node *root = NULL;
     status rc = manifest_read_in(&root, err, "%s", folder);
     if (rc != STATUS_OK) return rc;
-    const char *tool = run_text(root, "tool");
+    const char *tool = yaml_text_at(root, "tool");
     if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
     char *hint = manifest_hint_runs(folder);
     rc = error_set(

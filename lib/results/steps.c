@@ -55,7 +55,7 @@ double steps_samples(const run *r, size_t step) {
 }
 
 double steps_micro_batches(const run *r) {
-    const bool together = strcmp(run_text(r->train, "parameters.sync_batch_norm"), "true") == 0;
+    const bool together = strcmp(yaml_text_at(r->train, "parameters.sync_batch_norm"), "true") == 0;
     const size_t n = r->epoch_count ? (size_t)r->steps_per_epoch : 0;
     const double shards = together ? 1 : (double)r->virtual_shards;
     double sum = 0;

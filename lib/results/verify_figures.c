@@ -79,7 +79,7 @@ static double count_samples(const run *r) {
 
 // The index of the epoch whose model was kept: the first of the best ones, or the last.
 static size_t kept_epoch(const run *r) {
-    const bool best = strcmp(run_text(r->train, "parameters.keep"), "best") == 0;
+    const bool best = strcmp(yaml_text_at(r->train, "parameters.keep"), "best") == 0;
     size_t kept = best ? 0 : r->epoch_count - 1;
     for (size_t i = 1; best && i < r->epoch_count; i++)
         if (r->epochs[i].accuracy > r->epochs[kept].accuracy) kept = i;
@@ -100,7 +100,7 @@ static status verify_choice(const verifying *v) {
 static status verify_training(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
     const double last = r->epoch_count ? recomputed->epochs[r->epoch_count - 1].accuracy : NAN;
-    const char *model = run_text(r->train, "results.model");
+    const char *model = yaml_text_at(r->train, "results.model");
     NEED(verify_number(v, r->train, "results.test_accuracy", last));
     NEED(verify_choice(v));
     NEED(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
@@ -196,12 +196,12 @@ status verify_figures_of_manifest(const char *path, manifest_findings *f, error 
     status rc = STATUS_OK;
     run_init(&r);
     TRY(manifest_read(path, &root, err));
-    if (strcmp(run_text(root, "tool"), "time-runs") == 0) {
+    if (strcmp(yaml_text_at(root, "tool"), "time-runs") == 0) {
         rc = verify_turns(folder, f, err);
         goto out;
     }
-    const bool train = strncmp(run_text(root, "tool"), "train-", 6) == 0;
-    if (!train && strcmp(run_text(root, "tool"), "evaluate") != 0) goto out;
+    const bool train = strncmp(yaml_text_at(root, "tool"), "train-", 6) == 0;
+    if (!train && strcmp(yaml_text_at(root, "tool"), "evaluate") != 0) goto out;
     if (!lists_file(root, train)) goto out;
     *(train ? &r.train : &r.evaluate) = root;
     *(train ? &r.folder : &r.evaluation) = folder;

@@ -31,7 +31,7 @@ static status record_input(const char *folder, const yaml_node *root, const char
     if (!root) return STATUS_OK;
     char *path = memory_format("%s/manifest.yaml", folder);
     char *data = memory_format("%s/%s", folder, name ? name : "");
-    const yaml_node *file = name ? run_file(root, "outputs", name) : NULL;
+    const yaml_node *file = name ? manifest_output(root, name) : NULL;
     TRY(inputs_add_file(m, path, err));
     if (!file) goto out;
     manifest_file of_data = {.path = data,

@@ -57,10 +57,9 @@ status origin_of(const char *folder, const yaml_node *input, char **producer, ya
     if (slash) *slash = 0;
     *producer = memory_string(slash ? file : ".");
     free(file);
-    char *name = memory_format("%s/manifest.yaml", *producer);
-    status rc = access(name, R_OK) == 0 ? manifest_read(name, root, err) : STATUS_OK;
-    free(name);
-    return rc;
+    return paths_allow(R_OK, "%s/manifest.yaml", *producer)
+               ? manifest_read_in(root, err, "%s", *producer)
+               : STATUS_OK;
 }
 
 // An input's content hash; for a shard, that of the file that it was cut from.

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/paths.h"
 #include "compute/devices.h"
+#include "data/manifest.h"
 
 const char *run_phase_name(int i) {
     static const char *const names[RUN_PHASES] = {"load", "copy", "forward", "backward",
@@ -30,21 +30,8 @@ bool run_may_stop_early(const yaml_node *train) {
            *yaml_text_at(train, "parameters.stop_at.accuracy");
 }
 
-const yaml_node *run_file(const yaml_node *root, const char *list, const char *name) {
-    const yaml_node *files = root ? yaml_find(root, list) : NULL;
-    for (size_t i = 0; files && i < files->count; i++) {
-        if (strcmp(paths_name(yaml_text_at(files->items[i], "path")), name) == 0)
-            return files->items[i];
-    }
-    return NULL;
-}
-
-const char *run_recorded_content(const file_place *file) {
-    return yaml_text_at(run_file(file->manifest, "outputs", file->name), "content");
-}
-
 status run_check_content(const file_place *file, const char *content, error *err) {
-    const char *recorded = run_recorded_content(file);
+    const char *recorded = manifest_output_content(file->manifest, file->name);
     if (strcmp(recorded, content) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot report on '%s/%s': its content is %.12s, the manifest next to it "
@@ -294,7 +281,7 @@ status run_read_train(run *r, error *err) {
     r->cpu = yaml_text_at(r->train, "run.cpu");
     r->round = yaml_text_at(r->train, "run.round");
     snprintf(r->model_content, sizeof r->model_content, "%s",
-             yaml_text_at(run_file(r->train, "outputs", "model.st.zst"), "content"));
+             manifest_output_content(r->train, "model.st.zst"));
     NEED(run_count(r->train, "parameters.seed", &r->seed, err));
     NEED(run_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
     NEED(run_count(r->train, "parameters.global_batch", &r->global_batch, err));

@@ -114,16 +114,12 @@ static inline bool run_has_epoch_time(const run *r) {
     return r->timing || run_has_time(r);
 }
 
-// Returns the entry of the manifest's `list` ("inputs" or "outputs") whose path ends in `name`, or
-// NULL.
-const yaml_node *run_file(const yaml_node *root, const char *list, const char *name);
 // A file that a stage wrote, and the stage's manifest, in one folder.
 typedef struct file_place {
     const char *folder, *name;
     const yaml_node *manifest;
 } file_place;
-// Returns the content that the stage recorded; "" if none. Fails with STATUS_INPUT if it is other.
-const char *run_recorded_content(const file_place *file);
+// Fails with STATUS_INPUT if its content is other than the stage recorded.
 status run_check_content(const file_place *file, const char *content, error *err) MUST_CHECK;
 // Did the evaluation read the model of this run?
 bool run_evaluates(const run *r, const yaml_node *evaluate);

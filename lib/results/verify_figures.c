@@ -186,7 +186,7 @@ static char *folder_of(const char *path) {
 
 // Does the manifest list the file that its figures come from?
 static bool lists_file(const yaml_node *root, bool train) {
-    return run_file(root, "outputs", train ? "steps.st.zst" : "predictions.st.zst") != NULL;
+    return manifest_output(root, train ? "steps.st.zst" : "predictions.st.zst") != NULL;
 }
 
 status verify_figures_of_manifest(const char *path, manifest_findings *f, error *err) {

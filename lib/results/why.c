@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/paths.h"
+#include "data/manifest.h"
 #include "results/origin.h"
 #include "results/rebuild.h"
 
@@ -55,7 +56,7 @@ static void check_producer(trail *t, int depth, const yaml_node *input, const ch
                            const yaml_node *root) {
     const char *name = paths_name(yaml_text_at(input, "path"));
     const char *used = yaml_text_at(input, "content");
-    const char *made = yaml_text_at(run_file(root, "outputs", name), "content");
+    const char *made = manifest_output_content(root, name);
     char *path = origin_tidy_path(producer, "manifest.yaml");
     write_line(t, depth, "made by", "%s: %s", yaml_text_at(root, "tool"), path ? path : producer);
     free(path);
@@ -122,7 +123,7 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 // ---- Figures ----
 
 static void compare_file(trail *t, int depth, const rebuilt *b) {
-    const char *recorded = run_recorded_content(&b->file);
+    const char *recorded = manifest_output_content(b->file.manifest, b->file.name);
     const bool same = strcmp(recorded, b->found) == 0;
     t->at = &t->files;
     write_line(t, depth, "file", "%s  content %s%s", b->file.name, b->found,

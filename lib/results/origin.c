@@ -53,9 +53,7 @@ status origin_of(const char *folder, const yaml_node *input, char **producer, ya
     const char *path = yaml_text_at(input, "path");
     if (!*path || strcmp(path, "-") == 0) return STATUS_OK;
     char *file = paths_in(folder, path);
-    char *slash = strrchr(file, '/');
-    if (slash) *slash = 0;
-    *producer = memory_string(slash ? file : ".");
+    *producer = paths_folder(file);
     free(file);
     return paths_allow(R_OK, "%s/manifest.yaml", *producer)
                ? manifest_read_in(root, err, "%s", *producer)

@@ -67,9 +67,8 @@ static status check_runs(const recalled *r, const char *path, error *err) {
 
 static char *folder_of(const char *path) {
     struct stat info;
-    const char *slash = strrchr(path, '/');
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return memory_string(path);
-    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? paths_folder(path)
+                                                           : memory_string(path);
 }
 
 status recall_report(const char *path, const cli_tool *tool, const char *const *out, recalled *r,

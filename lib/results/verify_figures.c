@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "results/metrics.h"
 #include "results/rebuild.h"
@@ -179,11 +179,6 @@ static status verify_turns(const char *folder, manifest_findings *f, error *err)
 
 // ---- One manifest ----
 
-static char *folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
-}
-
 // Does the manifest list the file that its figures come from?
 static bool lists_file(const yaml_node *root, bool train) {
     return manifest_output(root, train ? "steps.st.zst" : "predictions.st.zst") != NULL;
@@ -192,7 +187,7 @@ static bool lists_file(const yaml_node *root, bool train) {
 status verify_figures_of_manifest(const char *path, manifest_findings *f, error *err) {
     run r;
     yaml_node *root = NULL;
-    char *folder = folder_of(path);
+    char *folder = paths_folder(path);
     status rc = STATUS_OK;
     run_init(&r);
     TRY(manifest_read(path, &root, err));

@@ -84,7 +84,7 @@ static status load_of(const results *r, const published_walk *w, const published
     const bool alone = s->factor_count == 1 && strcmp(s->factors[0], "loader-workers") == 0;
     const bool more = to->runs.runs[0]->loader_workers > from->runs.runs[0]->loader_workers;
     estimate share = {.value = (double)NAN};
-    if (w->time && alone && more) seed_group_load_share(&from->runs, &share);
+    if (w->time && alone && more) share = seed_group_load_share(&from->runs);
     *made = json_new_text(NULL);
     if (isnan(share.value) || share.value >= 1) return STATUS_OK;
     const double bound = 1 / (1 - share.value), effect = s->effect.low;

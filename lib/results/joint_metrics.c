@@ -4,38 +4,40 @@
 #include <math.h>
 #include <string.h>
 
-#define ESTIMATE(name, expression)                 \
-    static estimate name(const joint_subject *s) { \
-        return expression;                         \
+#include "results/figures.h"
+
+#define ESTIMATE(name, expression)          \
+    static estimate name(const figure *f) { \
+        return expression;                  \
     }
-ESTIMATE(speedup, s->compared->speedup)
-ESTIMATE(seconds, s->compared->seconds)
-ESTIMATE(total, s->compared->total)
-ESTIMATE(accuracy, s->compared->accuracy_difference)
-ESTIMATE(share, s->share)
+ESTIMATE(speedup, f->compared->speedup)
+ESTIMATE(seconds, f->compared->seconds)
+ESTIMATE(total, f->compared->total)
+ESTIMATE(accuracy, f->compared->accuracy_difference)
+ESTIMATE(share, seed_group_load_share(f->of))
 
 // The share of the ideal speed-up over the baseline that was reached; the ratio of ranks is ideal.
-static estimate efficiency(const joint_subject *s) {
+static estimate efficiency(const figure *f) {
     const double ideal =
-        (double)s->runs->runs[0]->world_size / (double)s->against->runs[0]->world_size;
-    const estimate *e = &s->compared->speedup;
+        (double)f->of->runs[0]->world_size / (double)f->against->runs[0]->world_size;
+    const estimate *e = &f->compared->speedup;
     return (estimate){e->value / ideal, {e->range.low / ideal, e->range.high / ideal}};
 }
 
 // Predictions for this machine, and for more devices. NAN if there is a reason against them.
 #define PREDICTED(name, expression) \
-    ESTIMATE(name, ((estimate){s->predicted->reason.count ? NAN : (expression), {NAN, NAN}}))
+    ESTIMATE(name, ((estimate){f->predicted->reason.count ? NAN : (expression), {NAN, NAN}}))
 #define PARTS(name, parts)                                             \
-    PREDICTED(name##_load, s->predicted->parts.load)                   \
-    PREDICTED(name##_compute, s->predicted->parts.compute)             \
-    PREDICTED(name##_update, s->predicted->parts.update)               \
-    PREDICTED(name##_communication, s->predicted->parts.communication) \
-    PREDICTED(name##_seconds, epoch_parts_sum(&s->predicted->parts))
+    PREDICTED(name##_load, f->predicted->parts.load)                   \
+    PREDICTED(name##_compute, f->predicted->parts.compute)             \
+    PREDICTED(name##_update, f->predicted->parts.update)               \
+    PREDICTED(name##_communication, f->predicted->parts.communication) \
+    PREDICTED(name##_seconds, epoch_parts_sum(&f->predicted->parts))
 PARTS(predicted, here)
-ESTIMATE(predicted_epoch, ((estimate){predicted_seconds(s).value, s->predicted->range}))
+ESTIMATE(predicted_epoch, ((estimate){predicted_seconds(f).value, f->predicted->range}))
 PARTS(projected, there)
-PREDICTED(prediction_error, s->predicted->error)
-PREDICTED(projected_ratio, s->predicted->basis_seconds / epoch_parts_sum(&s->predicted->there))
+PREDICTED(prediction_error, f->predicted->error)
+PREDICTED(projected_ratio, f->predicted->basis_seconds / epoch_parts_sum(&f->predicted->there))
 
 // ---- The table ----
 

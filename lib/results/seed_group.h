@@ -49,7 +49,7 @@ bool seed_group_is_simulated(const seed_group *g);
 // The share of a step's time spent waiting for data: the mean over executions of the median epoch.
 // The range is the 95 % interval for three or more executions, else that from the lowest epoch to
 // the highest. NAN without times.
-void seed_group_load_share(const seed_group *g, estimate *share);
+estimate seed_group_load_share(const seed_group *g);
 
 // The bottleneck of a step: loading if the whole interval of the share lies above one half,
 // computing if it lies below.

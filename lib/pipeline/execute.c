@@ -11,7 +11,6 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "pipeline/change.h"
-#include "pipeline/child.h"
 #include "pipeline/counting.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
@@ -22,20 +21,15 @@
 
 static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,
                          int number, error *err) {
-    strvec command = {0}, line = {0};
-    char *folder = store_execution_folder(p->artifacts, seed->key, number), *ignored = NULL;
-    status rc = STATUS_OK;
+    strvec command = {0};
+    char *folder = store_execution_folder(p->artifacts, seed->key, number);
     planned_run_command(p, r, seed, r->file, false, &command);
     strvec_add(&command, "--out");
     strvec_format(&command, "%s/train", folder);
     strvec_add(&command, "--dry-run");
     strvec_add(&command, "-q");
-    TRY(tool_program(p, &command, &line, err));
-    TRY(child_output(&line, &ignored, err));
-out:
-    free(ignored);
+    const status rc = tool_output(p, &command, NULL, err);
     free(folder);
-    strvec_release(&line);
     strvec_release(&command);
     return rc;
 }

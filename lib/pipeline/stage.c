@@ -205,15 +205,12 @@ out:
 
 static status start(const pipeline *p, const stage *s, error *err) {
     strvec program = {0};
-    char *ignored = NULL;
     status rc = STATUS_OK;
     if (s->launcher) strvec_add_all(&program, s->launcher);
     TRY(tool_program(p, s->command, &program, err));
     if (s->more) strvec_add_all(&program, s->more);
-    rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
-                                    : child_run(&program, err);
+    rc = s->quiet || s->drop_output ? child_output(&program, NULL, err) : child_run(&program, err);
 out:
-    free(ignored);
     strvec_release(&program);
     return rc;
 }

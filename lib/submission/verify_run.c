@@ -12,7 +12,6 @@
 #include "data/recorded.h"
 #include "data/tensor/tensor_file.h"
 #include "data/tta.h"
-#include "pipeline/child.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 #include "pipeline/tool.h"
@@ -176,11 +175,8 @@ static status check_data(checked_run *c, bool *equal, error *err) {
 // ---- The model ----
 
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
-    strvec command = {0}, line = {0};
-    char *path = NULL, *file = NULL;
-    status rc = STATUS_OK;
-    file = file_of(c->model, "train", "model.st.zst");
-    path = memory_format("%s/manifest.yaml", out);
+    strvec command = {0};
+    char *file = file_of(c->model, "train", "model.st.zst");
     strvec_add(&command, "evaluate");
     strvec_add(&command, "-q");
     strvec_add_option(&command, "--model", file);
@@ -188,13 +184,9 @@ static status evaluate_again(const checked_run *c, const char *out, yaml_node **
     if (c->r->e.tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(c->r->e.tta));
     stage_add_devices(&command, c->evaluate, NULL);
     strvec_add_option(&command, "--out", out);
-    TRY(tool_program(c->p, &command, &line, err));
-    TRY(child_run_quietly(NULL, &line, err));
-    rc = manifest_read(path, root, err);
-out:
-    free(path);
+    status rc = tool_run_quietly(c->p, NULL, &command, err);
+    if (rc == STATUS_OK) rc = manifest_read_in(root, err, "%s", out);
     free(file);
-    strvec_release(&line);
     strvec_release(&command);
     return rc;
 }

@@ -212,12 +212,10 @@ static status find_candidate(const pipeline *p, const planned_run *r, const plan
 static status copy_state(const pipeline *p, const candidate *c, const char *key, error *err) {
     char *from = memory_format("%s/train/state.st.zst", c->folder);
     char *run = store_execution_folder(p->artifacts, key, 1);
-    char *folder = memory_format("%s/train", run);
-    char *to = memory_format("%s/state.st.zst", folder);
-    status rc = output_make_folder(folder, err);
+    char *to = memory_format("%s/train/state.st.zst", run);
+    status rc = output_make_parent(to, err);
     if (rc == STATUS_OK) rc = copy_file(from, to, err);
     free(to);
-    free(folder);
     free(run);
     free(from);
     return rc;

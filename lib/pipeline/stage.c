@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "data/manifest.h"
@@ -174,14 +175,10 @@ status stage_check_place(const pipeline *p, error *err) {
 
 // Locks the stage. *lock is -1 if no lock can be made here: the folder may be read-only.
 static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
-    const char *slash = strrchr(s->dir, '/');
-    int parent = slash ? (int)(slash - s->dir) : 1;
-    char *folder = memory_format("%.*s", parent, slash ? s->dir : ".");
-    char *path =
-        memory_format("%.*s/.%s.lock", parent, slash ? s->dir : ".", slash ? slash + 1 : s->dir);
-    status rc = STATUS_OK;
+    const char *name = paths_name(s->dir);
+    char *path = memory_format("%.*s.%s.lock", (int)(name - s->dir), s->dir, name);
+    status rc = output_make_parent(path, err);
     *lock = -1;
-    rc = output_make_folder(folder, err);
     if (rc != STATUS_OK) {
         TRY(stage_check_place(p, err));
         goto out;
@@ -199,7 +196,6 @@ static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
         rc = error_system(err, STATUS_FAILED, errno, "cannot lock '%s'", path);
 out:
     free(path);
-    free(folder);
     return rc;
 }
 

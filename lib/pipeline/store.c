@@ -267,12 +267,10 @@ static status write_tree(const yaml_node *tree, const char *path, bool *changed,
 
 static status write_model(const char *folder, const char *model, const yaml_node *architecture,
                           bool *changed, error *err) {
-    char *models = memory_format("%s/models", folder);
     char *path = memory_format("%s/models/%s.yaml", folder, model);
-    status rc = output_make_folder(models, err);
+    status rc = output_make_parent(path, err);
     if (rc == STATUS_OK) rc = write_tree(architecture, path, changed, err);
     free(path);
-    free(models);
     return rc;
 }
 

@@ -35,21 +35,19 @@ typedef struct submission {
 
 // ---- Files ----
 
+// Copies a file to FOLDER/NAME; the name may have a folder.
 static status copy_into(const char *from, const char *folder, const char *name, error *err) {
     char *to = memory_format("%s/%s", folder, name);
-    status rc = output_make_folder(folder, err);
+    status rc = output_make_parent(to, err);
     if (rc == STATUS_OK) rc = copy_file(from, to, err);
     free(to);
     return rc;
 }
 
-// Copies FROM/NAME to TO/NAME; the name may have a folder.
+// Copies FROM/NAME to TO/NAME.
 static status copy_between(const char *from, const char *to, const char *name, error *err) {
-    const char *slash = strrchr(name, '/');
     char *path = memory_format("%s/%s", from, name);
-    char *folder = memory_format("%s/%.*s", to, (int)(slash ? slash - name : 0), name);
-    status rc = copy_into(path, folder, slash ? slash + 1 : name, err);
-    free(folder);
+    status rc = copy_into(path, to, name, err);
     free(path);
     return rc;
 }
@@ -70,7 +68,7 @@ static status keep_manifest(const submission *s, const char *dir, error *err) {
 
 static status keep_turns(const submission *s, const char *dir, error *err) {
     char *to = packed_place(s, dir);
-    status rc = copy_between(dir, to, "manifest.yaml", err);
+    status rc = keep_manifest(s, dir, err);
     if (rc == STATUS_OK) rc = copy_between(dir, to, "turns.st.zst", err);
     free(to);
     return rc;
@@ -125,7 +123,7 @@ static const char *figures_file(const char *stage) {
 static status keep_stage(const submission *s, const execution *x, const char *name, error *err) {
     char *from = memory_format("%s/%s", x->folder, name);
     char *to = packed_place(s, from);
-    status rc = copy_between(from, to, "manifest.yaml", err);
+    status rc = keep_manifest(s, from, err);
     if (rc == STATUS_OK) rc = copy_between(from, to, figures_file(name), err);
     free(to);
     free(from);

@@ -330,36 +330,10 @@ static void choose_paragraphs(char *page, const char *marker, bool kept) {
     }
 }
 
-// Returns the pair whose first text is at `place`; NULL if there is none.
-static const char *const *find_pair(const char *place, const char *const pairs[][2], size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(place, pairs[i][0], strlen(pairs[i][0])) == 0) return pairs[i];
-    return NULL;
-}
-
-// Returns `page` with each pair's first text, "@NAME@", replaced by its second, and without empty
-// lines at the end; free() it. Other places stay.
-static char *fill_places(const char *page, const char *const pairs[][2], size_t count) {
-    text filled = {0};
-    while (*page) {
-        const char *const *pair = find_pair(page, pairs, count);
-        if (pair)
-            text_append(&filled, pair[1]);
-        else
-            text_bytes(&filled, page, 1);
-        page += pair ? strlen(pair[0]) : 1;
-    }
-    char *result = text_take(&filled);
-    for (size_t n = result ? strlen(result) : 0;
-         n > 1 && result[n - 1] == '\n' && result[n - 2] == '\n';)
-        result[--n] = 0;
-    text_release(&filled);
-    return result;
-}
-
 // Some paragraphs of the template are for one kind of data only, or for submissions with states.
 static status write_readme(const submission *s, error *err) {
-    char limit[32], *from = NULL, *page = NULL, *filled = NULL;
+    char limit[32], *from = NULL, *page = NULL;
+    text filled = {0};
     char *template = memory_format("submission.%s.md", settings_language(s->p->settings));
     char *to = memory_format("%s/README.md", s->folder);
     char *sources = run_again_sources(s->runs);
@@ -373,19 +347,25 @@ static status write_readme(const submission *s, error *err) {
     choose_paragraphs(page, "@TEMPLATES@", own_templates(s) != NULL);
     choose_paragraphs(page, "@STATES@", s->p->settings->values[SETTING_STATES] != NULL);
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
+    // In this order: a name that the user has chosen could look like a place.
     const char *const pairs[][2] = {
-        {"@NAME@", s->name},
+        {"@LIMIT@", limit},
         {"@VERSION@", s->version},
         {"@COMMIT@", s->commit},
-        {"@LIMIT@", limit},
+        {"@SOURCES@", sources},
         {"@RUNS@\n", text_string(&s->run_rows)},
         {"@MODELS@\n", text_string(&s->model_rows)},
-        {"@SOURCES@", sources},
+        {"@NAME@", s->name},
     };
-    filled = fill_places(page, pairs, sizeof pairs / sizeof *pairs);
-    rc = output_write_file(to, filled, strlen(filled), err);
+    text_append(&filled, page);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        text_replace(&filled, pairs[i][0], pairs[i][1]);
+    // An empty list at the end leaves empty lines.
+    while (filled.length > 1 && strcmp(filled.data + filled.length - 2, "\n\n") == 0)
+        filled.data[--filled.length] = 0;
+    rc = output_write_file(to, filled.data, filled.length, err);
 out:
-    free(filled);
+    text_release(&filled);
     free(page);
     free(sources);
     free(to);

@@ -16,7 +16,7 @@
 #include "data/source/fetch_tool.h"
 #include "data/source/synth_tool.h"
 #include "experiment/catalog.h"
-#include "pipeline/kept_runs_commands.h"
+#include "pipeline/kept_runs.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_run.h"
 #include "pipeline/settings.h"

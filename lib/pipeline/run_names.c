@@ -14,7 +14,7 @@
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/lookup.h"
-#include "pipeline/own_data.h"
+#include "pipeline/data_stages.h"
 #include "pipeline/store.h"
 
 // A folder's name with both suffixes and ".lock" or "-plan.yaml" stays below the 255 bytes of a

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/plugin.h"
-#include "base/template_folder.h"
+#include "base/template.h"
 #include "base/text.h"
 #include "data/manifest.h"
 #include "data/tta.h"

@@ -100,11 +100,9 @@ static char *relative_lines(const pipeline *p, const char *lines) {
         text_format(&out, "%s\n", path);
         free(path);
     }
-    char *relative = text_take(&out);
-    text_release(&out);
     strvec_release(&paths);
     free(inside);
-    return relative;
+    return text_take(&out);
 }
 
 static void keep(const pipeline *p, const char *name, const char *lines) {

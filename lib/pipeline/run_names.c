@@ -148,9 +148,9 @@ status run_names_find(const pipeline *p, bool study_may_be, strvec *files, bool 
         if (study_may_be)
             *study = true;
         else
-            rc =
-                error_set(err, STATUS_USAGE, "cannot %s: '%s': it is a study, not an experiment",
-                          settings_command_name(p->settings->command), p->settings->names.items[i]);
+            rc = error_set(err, STATUS_USAGE, "cannot %s: '%s': it is a study, not an experiment",
+                           settings_commands[p->settings->command].name,
+                           p->settings->names.items[i]);
     }
     return rc;
 }

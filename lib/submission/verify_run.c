@@ -191,7 +191,7 @@ static status evaluate_again(const checked_run *c, const char *out, yaml_node **
     return rc;
 }
 
-// What was edited, or the model that does not belong to the record; NULL: nothing.
+// What was edited, or the model that does not belong to the record; "": nothing.
 static char *find_edited(const checked_run *c, const yaml_node *again) {
     static const char file[] = "predictions.st.zst", figure[] = "results.accuracy";
     const yaml_node *there = c->evaluate;

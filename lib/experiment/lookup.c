@@ -39,8 +39,7 @@ static char *as_path(const char *from, const char *word) {
 char *lookup_dataset_in(const char *folder) {
     char *name = NULL;
     yaml_node *root = NULL;
-    error unreadable;
-    if (manifest_read_in(&root, &unreadable, "%s", folder) == STATUS_OK)
+    if (manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK)
         name = memory_string(yaml_text_at(root, "parameters.dataset"));
     yaml_free(root);
     return name;

@@ -254,8 +254,7 @@ static bool is_beside(const char *claim, const char *from) {
 // A claim of another report that cannot be read concerns only that report: it is left out.
 static status add_of_catalog(published *p, const char *path, const char *from, error *err) {
     published alone = {yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
-    error ignored;
-    const bool broken = published_add(&alone, path, &ignored) == STATUS_INPUT;
+    const bool broken = published_add(&alone, path, NULL) == STATUS_INPUT;
     published_release(&alone);
     if (broken && !is_beside(path, from)) return STATUS_OK;
     return published_add(p, path, err);

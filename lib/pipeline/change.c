@@ -110,14 +110,13 @@ static void describe_last(const pipeline *p, const planned_run *r, const planned
                           size_t size) {
     yaml_node *root = NULL;
     experiment e = {0};
-    error unreadable;
     const bool there =
-        manifest_read_in(&root, &unreadable, "%s/%s/train", p->artifacts, s->place) == STATUS_OK;
+        manifest_read_in(&root, NULL, "%s/%s/train", p->artifacts, s->place) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
         snprintf(why, size, "different data%s, kind of device, or version",
                  r->e.weights_path ? ", initial weights" : "");
-    if (!there && read_without(p, r, &e, &unreadable) == STATUS_OK)
+    if (!there && read_without(p, r, &e, NULL) == STATUS_OK)
         (void)change_keys(e.resolved, r->e.resolved, why, size);
     experiment_release(&e);
     yaml_free(root);
@@ -167,9 +166,8 @@ static void check_schedule(const yaml_node *root, const planned_run *r, const pl
 // Earlier states do not record the revision of the arithmetic; training refuses those.
 static void check_state(const execution *x, char why[256]) {
     tensor_file f = {0};
-    error unreadable;
     char *path = memory_format("%s/train/state.st.zst", x->folder);
-    if (tensor_file_read_header(path, &f, &unreadable) == STATUS_OK) {
+    if (tensor_file_read_header(path, &f, NULL) == STATUS_OK) {
         const char *bits = tensor_file_metadata(&f, "bits");
         if (!bits || strcmp(bits, yaml_text_at(x->train, "bits")) != 0)
             snprintf(why, 256, "its state does not record the revision of the arithmetic");
@@ -194,14 +192,13 @@ static status consider(const execution *x, const planned_run *r, const planned_s
 
 static status find_candidate(const pipeline *p, const planned_run *r, const planned_seed *s,
                              candidate *best, error *err) {
-    error unusable;
     strvec keys = {0};
     status rc = store_keys(p->artifacts, &keys, err);
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && i < keys.count; i++) {
         execution_list list;
         // An unusable folder must not prevent training.
-        if (store_read(p->artifacts, keys.items[i], &list, &unusable) != STATUS_OK) continue;
+        if (store_read(p->artifacts, keys.items[i], &list, NULL) != STATUS_OK) continue;
         if (list.count) rc = consider(&list.items[0], r, s, best, err);
         store_release(&list);
     }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -38,11 +39,10 @@ typedef struct named_experiments {
 
 // Takes over `name`.
 static void add_file(named_experiments *o, char *name, const char *path) {
-    error unreadable;
     o->items = memory_grow(o->items, &o->capacity, o->count + 1, sizeof *o->items);
     named_experiment *one = &o->items[o->count];
     *one = (named_experiment){.name = name};
-    if (experiment_read(&one->e, path, NULL, 0, &unreadable) == STATUS_OK)
+    if (experiment_read(&one->e, path, NULL, 0, NULL) == STATUS_OK)
         o->count++;
     else
         free(name);
@@ -64,10 +64,9 @@ static void add_with_data(named_experiments *o, const catalog *files) {
 // data. A file that cannot be read is left out, and so are all if a folder cannot be read: runs are
 // listed without them, too.
 static void named_experiments_read(named_experiments *o) {
-    error unreadable;
     catalog files;
     *o = (named_experiments){0};
-    if (catalog_read_places(&files, &unreadable) != STATUS_OK) files = (catalog){0};
+    if (catalog_read_places(&files, NULL) != STATUS_OK) files = (catalog){0};
     for (size_t i = 0; i < files.count; i++) {
         const catalog_entry *file = &files.items[i];
         if (catalog_is_experiment(file)) add_file(o, memory_string(file->name), file->path);
@@ -137,7 +136,7 @@ typedef struct kept_run {
     const char *key; // KEY12
     // `differs`: from the experiment's file. `date`: of the newest execution, or of what an
     // unfinished one wrote last; UTC, ISO 8601.
-    char name[80], differs[400], date[32];
+    char name[80], differs[400], date[CLOCK_TEXT_BYTES];
     double accuracy, seconds;      // NAN: unknown
     size_t executions, unfinished; // finished ones, and others
     uint64_t bytes;
@@ -229,7 +228,6 @@ static void read_execution(const execution *x, const named_experiments *known, k
 // A run without a finished execution has only its experiment file, and the time of its last state.
 static void name_unfinished(const char *folder, const execution_list *list, kept_run *w) {
     struct stat info;
-    struct tm utc;
     yaml_node *root = NULL;
     char *path = memory_format("%s/experiment.yaml", folder);
     if (yaml_read_file(path, &root, NULL) == STATUS_OK)
@@ -237,9 +235,8 @@ static void name_unfinished(const char *folder, const execution_list *list, kept
     snprintf(w->differs, sizeof w->differs, "not finished");
     for (size_t i = 0; i < list->count; i++) {
         char *train = memory_format("%s/train", list->items[i].folder);
-        if ((stat(train, &info) == 0 || stat(list->items[i].folder, &info) == 0) &&
-            gmtime_r(&info.st_mtime, &utc))
-            (void)strftime(w->date, sizeof w->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        if (stat(train, &info) == 0 || stat(list->items[i].folder, &info) == 0)
+            clock_write_utc(info.st_mtime, w->date);
         free(train);
     }
     yaml_free(root);
@@ -499,14 +496,11 @@ static status keep_named(const pipeline *p, selection *s, bool *keep, error *err
 // Drops those that are not older than OLDER. Dates are ISO 8601 and compare as texts; one that is
 // unknown is not older.
 static void keep_older(const pipeline *p, const selection *s, bool *keep) {
-    const time_t limit = time(NULL) - (time_t)p->settings->older;
-    struct tm utc;
-    char text[32];
+    char limit[CLOCK_TEXT_BYTES];
     if (!p->settings->older) return;
-    const bool known =
-        gmtime_r(&limit, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    clock_write_utc(time(NULL) - p->settings->older, limit);
     for (size_t i = 0; i < s->count; i++)
-        keep[i] = keep[i] && known && *s->rows[i].date && strcmp(s->rows[i].date, text) < 0;
+        keep[i] = keep[i] && *s->rows[i].date && strcmp(s->rows[i].date, limit) < 0;
 }
 
 // Reads the runs of s->keys, and moves those that the settings select to the front.

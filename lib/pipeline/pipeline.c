@@ -74,13 +74,12 @@ static bool is_work(const char *name) {
 }
 
 static void remove_unused(const pipeline *p, const char *name) {
-    error ignored = {0};
     char *folder = memory_format("%s/%s", p->artifacts, name);
     char *path = memory_format("%s/in-use", folder);
     int lock = open(path, O_RDWR | O_CLOEXEC);
     bool never_locked = lock < 0 && errno == ENOENT;
     if (never_locked || (lock >= 0 && file_lock(lock, false) == FILE_LOCK_TAKEN))
-        (void)!remove_tree(folder, &ignored);
+        (void)!remove_tree(folder, NULL);
     if (lock >= 0) close(lock);
     free(path);
     free(folder);

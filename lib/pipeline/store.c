@@ -162,9 +162,8 @@ status store_keys(const char *artifacts, strvec *keys, error *err) {
 // Digits beyond those of the folder's name are compared with the manifests.
 static bool has_all_digits(const char *artifacts, const char *digits) {
     execution_list list;
-    error other;
     if (strlen(digits) <= STORE_KEY_DIGITS) return true;
-    if (store_read(artifacts, digits, &list, &other) != STATUS_OK) return false;
+    if (store_read(artifacts, digits, &list, NULL) != STATUS_OK) return false;
     store_release(&list);
     return strlen(digits) < SHA256_TEXT_BYTES;
 }
@@ -248,11 +247,10 @@ static bool is_foreign(const char *key) {
 
 // Does the file hold this tree? `there`: a file that may hold another one is there.
 static bool holds(const char *path, const yaml_node *tree, bool *there) {
-    error unreadable;
     yaml_node *old = NULL;
     *there = access(path, F_OK) == 0;
     const bool same =
-        *there && yaml_read_file(path, &old, &unreadable) == STATUS_OK && yaml_equal(old, tree);
+        *there && yaml_read_file(path, &old, NULL) == STATUS_OK && yaml_equal(old, tree);
     yaml_free(old);
     return same;
 }

@@ -380,9 +380,9 @@ out:
 // Makes the page again and compares it with the author's, which moves out of its place.
 static status check_page(page *p, const pipeline *pipe, error *err) {
     const check_subject subject = p->kind == PAGE_OURS ? CHECK_FIGURES : CHECK_REPORT;
-    error why = {0}, ignored;
+    error why = {0};
     // No submission has a file there; one in the archive must not stop the verification.
-    (void)!remove_tree(p->author, &ignored);
+    (void)!remove_tree(p->author, NULL);
     if (rename(p->again, p->author) == 0)
         return verification_add_failure(p->v, subject, make_again(p, pipe, &why),
                                         p->kind == PAGE_OURS ? "the report cannot be made again"

@@ -28,7 +28,7 @@ static status add_known(known_experiments *k, const char *path, error *err) {
     experiment e;
     error local = {0};
     status rc = experiment_read(&e, path, NULL, 0, &local);
-    if (rc == STATUS_FAILED) return error_set(err, rc, "%s", local.message);
+    if (rc == STATUS_FAILED) return error_pass(&local, err);
     if (rc != STATUS_OK) return STATUS_OK;
     k->items = memory_grow(k->items, &k->capacity, k->count + 1, sizeof *k->items);
     k->items[k->count++] = e;

@@ -88,13 +88,12 @@ static char *shard_folder(const pipeline *p, const planned_run *r, error *err) {
     if (!r->own) return memory_format("%s/shards-%d-%llu", r->data, shards, seed);
     path = memory_format("%s/manifest.yaml", r->data);
     if (manifest_read(path, &root, err) != STATUS_OK) goto out;
-    const yaml_node *content = yaml_get(root, "outputs.0.content");
-    if (!content || content->kind != YAML_SCALAR)
+    const char *content = yaml_text_at(root, "outputs.0.content");
+    if (!*content)
         error_set(err, STATUS_INPUT, "cannot use data: '%s': its first output has no content hash",
                   path);
     else
-        folder = memory_format("%s/data/shards-%.12s-%d-%llu", p->artifacts, content->text, shards,
-                               seed);
+        folder = memory_format("%s/data/shards-%.12s-%d-%llu", p->artifacts, content, shards, seed);
 out:
     yaml_free(root);
     free(path);

@@ -200,9 +200,7 @@ static bool read_times(const execution_list *list, run_estimate *e) {
     process_host(host);
     for (size_t i = list->count; i-- > 0;) {
         const execution *x = &list->items[i];
-        const yaml_node *own = x->train ? yaml_get(x->train, "run.host") : NULL;
-        if (!x->finished || !own || own->kind != YAML_SCALAR || strcmp(own->text, host) != 0)
-            continue;
+        if (!x->finished || strcmp(yaml_text_at(x->train, "run.host"), host) != 0) continue;
         e->train = yaml_number_at(x->train, "results.total_seconds");
         e->evaluate = NAN;
         for (int v = 0; v < TTA_KINDS && isnan(e->evaluate); v++) {

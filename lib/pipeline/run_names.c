@@ -49,9 +49,7 @@ static status check_path(const char *path, error *err) {
 static bool is_study(const char *path) {
     yaml_node *root = NULL;
     if (yaml_read_file(path, &root, NULL) != STATUS_OK) return false;
-    const yaml_node *schema = yaml_find(root, "schema");
-    const bool study =
-        schema && schema->kind == YAML_SCALAR && strcmp(schema->text, "lockstep.study/1") == 0;
+    const bool study = strcmp(yaml_text_at(root, "schema"), "lockstep.study/1") == 0;
     yaml_free(root);
     return study;
 }

@@ -83,10 +83,8 @@ static size_t changed_words(const yaml_node *before, const strvec *now, char *wh
 
 // For a folder that holds a complete manifest with another key.
 static void explain_key(const yaml_node *root, const strvec *command, char why[WHY_BYTES]) {
-    const yaml_node *version = yaml_find(root, "version");
     if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
-    bool same =
-        version && version->kind == YAML_SCALAR && strcmp(version->text, cli_version()) == 0;
+    const bool same = strcmp(yaml_text_at(root, "version"), cli_version()) == 0;
     snprintf(why, WHY_BYTES, "%s",
              same ? "its inputs have changed" : "its inputs or this version have changed");
 }

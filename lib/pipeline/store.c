@@ -53,12 +53,11 @@ static status read_stage(const char *folder, const char *name, bool *done, yaml_
 }
 
 static status check_key(const execution *x, const char *key, error *err) {
-    const yaml_node *own = yaml_find(x->train, "key");
-    if (own && own->kind == YAML_SCALAR && strncmp(own->text, key, strlen(key)) == 0)
-        return STATUS_OK;
+    const char *own = yaml_text_at(x->train, "key");
+    if (strncmp(own, key, strlen(key)) == 0) return STATUS_OK;
     return error_set(err, STATUS_FAILED,
                      "cannot use '%s': it holds the run of another key, '%.64s'; move it away",
-                     x->folder, own && own->kind == YAML_SCALAR ? own->text : "");
+                     x->folder, own);
 }
 
 static status read_execution(execution *x, const char *key, error *err) {
@@ -275,21 +274,22 @@ static status write_model(const char *folder, const char *model, const yaml_node
 status store_write_experiment(const char *folder, const char *name, const yaml_node *parameters,
                               bool *changed, error *err) {
     const yaml_node *architecture = yaml_find(parameters, "architecture");
-    const yaml_node *model = yaml_get(parameters, "architecture.name");
+    const char *model = yaml_text_at(parameters, "architecture.name");
     char *path = memory_format("%s/%s.yaml", folder, name);
     yaml_node *tree = yaml_new(YAML_MAPPING);
     status rc = STATUS_OK;
     *changed = false;
-    if (!model || model->kind != YAML_SCALAR || strchr(model->text, '/'))
+    if (!*model || strchr(model, '/'))
         rc = error_set(err, STATUS_INPUT,
                        "cannot write experiment: '%s': its parameters do not name a model", path);
     if (rc != STATUS_OK) goto out;
     for (size_t i = 0; i < parameters->count; i++) {
         if (!is_foreign(parameters->keys[i]))
             yaml_put(tree, parameters->keys[i], yaml_copy(parameters->items[i]));
-        if (strcmp(parameters->keys[i], "dataset") == 0) yaml_put(tree, "model", yaml_copy(model));
+        if (strcmp(parameters->keys[i], "dataset") == 0)
+            yaml_put(tree, "model", yaml_new_string(model));
     }
-    TRY(write_model(folder, model->text, architecture, changed, err));
+    TRY(write_model(folder, model, architecture, changed, err));
     TRY(write_tree(tree, path, changed, err));
 out:
     yaml_free(tree);

@@ -59,19 +59,16 @@ static char *packed_place(const submission *s, const char *folder) {
     return memory_format("%s/%s", s->folder, below ? folder + length + 1 : "data/own");
 }
 
-static status keep_manifest(const submission *s, const char *dir, error *err) {
+// Copies DIR/NAME to its place.
+static status keep_file(const submission *s, const char *dir, const char *name, error *err) {
     char *to = packed_place(s, dir);
-    status rc = copy_between(dir, to, "manifest.yaml", err);
+    status rc = copy_between(dir, to, name, err);
     free(to);
     return rc;
 }
 
-static status keep_turns(const submission *s, const char *dir, error *err) {
-    char *to = packed_place(s, dir);
-    status rc = keep_manifest(s, dir, err);
-    if (rc == STATUS_OK) rc = copy_between(dir, to, "turns.st.zst", err);
-    free(to);
-    return rc;
+static status keep_manifest(const submission *s, const char *dir, error *err) {
+    return keep_file(s, dir, "manifest.yaml", err);
 }
 
 static status keep_data(const submission *s, const planned_run *r, error *err) {
@@ -122,10 +119,8 @@ static const char *figures_file(const char *stage) {
 // Copies the manifest of a stage of an execution, and its file of figures.
 static status keep_stage(const submission *s, const execution *x, const char *name, error *err) {
     char *from = memory_format("%s/%s", x->folder, name);
-    char *to = packed_place(s, from);
     status rc = keep_manifest(s, from, err);
-    if (rc == STATUS_OK) rc = copy_between(from, to, figures_file(name), err);
-    free(to);
+    if (rc == STATUS_OK) rc = keep_file(s, from, figures_file(name), err);
     free(from);
     return rc;
 }
@@ -134,11 +129,9 @@ static status keep_stage(const submission *s, const execution *x, const char *na
 static status keep_states(const submission *s, const execution *x, error *err) {
     const yaml_node *outputs = yaml_find(x->train, "outputs");
     char *from = memory_format("%s/train", x->folder);
-    char *to = packed_place(s, from);
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < outputs->count; i++)
-        rc = copy_between(from, to, yaml_text_at(outputs->items[i], "path"), err);
-    free(to);
+        rc = keep_file(s, from, yaml_text_at(outputs->items[i], "path"), err);
     free(from);
     return rc;
 }
@@ -419,8 +412,10 @@ static status fill(submission *s, error *err) {
     }
     collectives = reporting_collectives(s->p, s->runs);
     if (collectives) TRY(keep_manifest(s, collectives, err));
-    for (size_t i = 0; i < s->runs->turns.count; i++)
-        TRY(keep_turns(s, s->runs->turns.items[i], err));
+    for (size_t i = 0; i < s->runs->turns.count; i++) {
+        TRY(keep_manifest(s, s->runs->turns.items[i], err));
+        TRY(keep_file(s, s->runs->turns.items[i], "turns.st.zst", err));
+    }
     TRY(keep_report(s, err));
     TRY(run_again_write(s->p, s->runs, s->folder, &s->models, err));
     TRY(write_readme(s, err));

@@ -166,7 +166,7 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
         (void)printable(v->refused, true);
         goto out;
     }
-    TRY(rc == STATUS_OK ? rc : error_set(err, rc, "%s", why.message));
+    TRY(rc == STATUS_OK ? rc : error_pass(&why, err));
     TRY(verify_folder(p, folder, v, err));
     rc = keep_folder(p, folder, name, v, err);
 out:

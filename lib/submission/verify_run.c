@@ -37,17 +37,8 @@ static void add(checked_run *c, check_subject s, check_outcome o, const char *te
 
 // ---- The packed files of the run ----
 
-static char *file_of(const char *folder, const char *task, const char *name) {
-    return memory_format("%s/%s/%s", folder, task, name);
-}
-
 static bool exists(const char *folder, const char *task, const char *name) {
     return paths_allow(R_OK, "%s/%s/%s", folder, task, name);
-}
-
-static void keep_first(char **kept, const char *folder) {
-    if (*kept) return;
-    *kept = memory_string(folder);
 }
 
 static status read_once(yaml_node **root, const char *folder, const char *task, error *err) {
@@ -71,8 +62,8 @@ static status look_at_execution(const char *folder, void *context, error *err) {
     NEED(check_key(c, folder, err));
     NEED(read_once(&c->train, folder, "train", err));
     NEED(read_once(&c->evaluate, folder, tta_folder(c->r->e.tta), err));
-    if (exists(folder, "train", "model.st.zst")) keep_first(&c->model, folder);
-    if (exists(folder, "train", "state.st.zst")) keep_first(&c->states, folder);
+    if (!c->model && exists(folder, "train", "model.st.zst")) c->model = memory_string(folder);
+    if (!c->states && exists(folder, "train", "state.st.zst")) c->states = memory_string(folder);
     return STATUS_OK;
 }
 
@@ -176,7 +167,7 @@ static status check_data(checked_run *c, bool *equal, error *err) {
 
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
     strvec command = {0};
-    char *file = file_of(c->model, "train", "model.st.zst");
+    char *file = memory_format("%s/train/model.st.zst", c->model);
     strvec_add(&command, "evaluate");
     strvec_add(&command, "-q");
     strvec_add_option(&command, "--model", file);

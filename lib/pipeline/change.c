@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 #include "experiment/factors.h"
@@ -19,19 +20,19 @@
 enum { SHOWN_BYTES = 61 };
 
 typedef struct difference_text {
-    char *text;
-    size_t size, used, count;
+    text shown;
+    size_t count;
 } difference_text;
 
 // Writes a value as in a file; lists and mappings in JSON.
-static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
+static void show(const yaml_node *node, char shown[SHOWN_BYTES]) {
     char *json = NULL;
     if (!node)
-        snprintf(text, SHOWN_BYTES, "none");
+        snprintf(shown, SHOWN_BYTES, "none");
     else if (node->kind == YAML_SCALAR)
-        snprintf(text, SHOWN_BYTES, "%s", node->text);
+        snprintf(shown, SHOWN_BYTES, "%s", node->text);
     else
-        snprintf(text, SHOWN_BYTES, "%s", json = json_from_yaml(node));
+        snprintf(shown, SHOWN_BYTES, "%s", json = json_from_yaml(node));
     free(json);
 }
 
@@ -40,17 +41,17 @@ static void add_difference(difference_text *t, const char *group, const char *ke
     char from[SHOWN_BYTES], to[SHOWN_BYTES];
     enum { MOST = 4 };
     const char *separator = t->count ? ", " : "";
-    if (++t->count > MOST || t->used >= t->size) return;
+    if (++t->count > MOST) return;
     show(before, from);
     show(now, to);
     if (t->count == MOST)
-        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", …");
+        text_append(&t->shown, ", …");
     else if (strcmp(from, to) == 0) // values that differ but look the same: a model's layers
-        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s changed",
-                                    separator, group, *group ? "." : "", key, from);
+        text_format(&t->shown, "%s%s%s%.40s %s changed", separator, group, *group ? "." : "", key,
+                    from);
     else
-        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s → %s",
-                                    separator, group, *group ? "." : "", key, from, to);
+        text_format(&t->shown, "%s%s%s%.40s %s → %s", separator, group, *group ? "." : "", key,
+                    from, to);
 }
 
 static bool is_shown_apart(const char *key) {
@@ -83,10 +84,11 @@ static void compare_value(difference_text *t, const char *group, const char *key
         add_difference(t, group, key, a, b);
 }
 
-size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size) {
-    difference_text t = {.text = text, .size = size};
-    *text = 0;
+size_t change_keys(const yaml_node *before, const yaml_node *now, char *keys, size_t size) {
+    difference_text t = {0};
     compare_mapping(&t, "", before, now);
+    snprintf(keys, size, "%s", text_string(&t.shown));
+    text_release(&t.shown);
     return t.count;
 }
 

@@ -48,19 +48,18 @@ static const char *shown_word(const char *word) {
 
 // Describes a change of arguments: options with their values, or paths.
 typedef struct difference {
-    char *why;
-    size_t size, used, shown;
+    text why;
+    size_t shown;
     bool options;
 } difference;
 
 static void add_change(difference *d, const char *verb, const char *word, const char *value) {
     enum { MOST = 2 };
     const bool option = strncmp(word, "--", 2) == 0;
-    if (option != d->options || d->shown == MOST || d->used >= d->size) return;
+    if (option != d->options || d->shown == MOST) return;
     if (!option || !value || strncmp(value, "--", 2) == 0) value = "";
-    d->used +=
-        (size_t)snprintf(d->why + d->used, d->size - d->used, "%s%s %.80s%s%.40s",
-                         d->shown++ ? ", " : "", verb, shown_word(word), *value ? " " : "", value);
+    text_format(&d->why, "%s%s %.80s%s%.40s", d->shown++ ? ", " : "", verb, shown_word(word),
+                *value ? " " : "", value);
 }
 
 static void add_changes(difference *d, const yaml_node *before, const strvec *now) {
@@ -72,21 +71,20 @@ static void add_changes(difference *d, const yaml_node *before, const strvec *no
             add_change(d, "no longer", before->items[i]->text, NULL);
 }
 
-// Options first; paths only if the options are the same.
-static size_t changed_words(const yaml_node *before, const strvec *now, char *why, size_t size) {
-    difference d = {.why = why, .size = size, .options = true};
-    add_changes(&d, before, now);
-    d.options = false;
-    if (!d.shown) add_changes(&d, before, now);
-    return d.used;
-}
-
-// For a folder that holds a complete manifest with another key.
+// For a folder that holds a complete manifest with another key. Options first; paths only if the
+// options are the same.
 static void explain_key(const yaml_node *root, const strvec *command, char why[WHY_BYTES]) {
-    if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
+    const yaml_node *before = yaml_find(root, "command");
+    difference d = {.options = true};
+    add_changes(&d, before, command);
+    d.options = false;
+    if (!d.shown) add_changes(&d, before, command);
     const bool same = strcmp(yaml_text_at(root, "version"), cli_version()) == 0;
     snprintf(why, WHY_BYTES, "%s",
-             same ? "its inputs have changed" : "its inputs or this version have changed");
+             d.shown ? text_string(&d.why)
+             : same  ? "its inputs have changed"
+                     : "its inputs or this version have changed");
+    text_release(&d.why);
 }
 
 // Sets *done, or the reason in `why` ("": it never ran).

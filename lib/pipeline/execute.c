@@ -208,16 +208,11 @@ out:
 
 static status run_evaluate(execution_work *w, error *err) {
     strvec command = {0};
-    const tta_kind tta = w->r->e.tta;
-    char *dir = memory_format("%s/%s", w->folder, tta_folder(tta));
-    char *shown = memory_format("%s/%s", w->shown, tta_folder(tta));
+    const char *views = tta_folder(w->r->e.tta);
+    char *dir = memory_format("%s/%s", w->folder, views);
+    char *shown = memory_format("%s/%s", w->shown, views);
     status rc = STATUS_OK;
-    strvec_add(&command, "evaluate");
-    strvec_add(&command, "--model");
-    strvec_format(&command, "%s/train/model.st.zst", w->folder);
-    strvec_add_option(&command, "--data", w->r->test);
-    if (tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(tta));
-    strvec_add_option(&command, "--out", dir);
+    planned_run_evaluation(w->r, w->folder, dir, &command);
     strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
     strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
     // All executions give the same result: only the current one is reported.
@@ -244,7 +239,7 @@ static status compare_models(const execution_work *w, error *err) {
     const char *hash = NULL;
     for (size_t i = 0; i < list->count; i++) {
         const execution *x = &list->items[i];
-        const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
+        const char *own = yaml_text_at(x->train, "results.model");
         if (hash && *own && strcmp(hash, own) != 0)
             return error_set(err, STATUS_FINDING,
                              "two executions of one key end in different models: '%s' in %.12s…, "

@@ -111,8 +111,8 @@ static void check_experiment(checked_run *c) {
 static const char *input_content(const yaml_node *root, size_t at) {
     const yaml_node *inputs = yaml_find(root, "inputs");
     const yaml_node *input = inputs && at < inputs->count ? inputs->items[at] : NULL;
-    const char *source = input ? yaml_text_at(input, "source") : "";
-    return *source ? source : input ? yaml_text_at(input, "content") : "";
+    const char *source = yaml_text_at(input, "source");
+    return *source ? source : yaml_text_at(input, "content");
 }
 
 static bool has_input(const yaml_node *root, const char *content) {
@@ -167,17 +167,11 @@ static status check_data(checked_run *c, bool *equal, error *err) {
 
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
     strvec command = {0};
-    char *file = memory_format("%s/train/model.st.zst", c->model);
-    strvec_add(&command, "evaluate");
+    planned_run_evaluation(c->r, c->model, out, &command);
     strvec_add(&command, "-q");
-    strvec_add_option(&command, "--model", file);
-    strvec_add_option(&command, "--data", c->r->test);
-    if (c->r->e.tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(c->r->e.tta));
     stage_add_devices(&command, c->evaluate, NULL);
-    strvec_add_option(&command, "--out", out);
     status rc = tool_run_quietly(c->p, NULL, &command, err);
     if (rc == STATUS_OK) rc = manifest_read_in(root, err, "%s", out);
-    free(file);
     strvec_release(&command);
     return rc;
 }

@@ -35,10 +35,6 @@ static status add_known(known_experiments *k, const char *path, error *err) {
     return rc;
 }
 
-static bool is_yaml(const char *name) {
-    return *name != '.' && name[paths_stem(name)];
-}
-
 // Adds all files in the folder of `path`, except `a` and `b`.
 static status add_folder(known_experiments *k, const char *path, const char *a, const char *b,
                          error *err) {
@@ -46,7 +42,7 @@ static status add_folder(known_experiments *k, const char *path, const char *a, 
     strvec names = {0};
     const int length = lookup_folder_length(path);
     char *folder = memory_format("%.*s", length ? length : 1, length ? path : ".");
-    if (!paths_list(folder, is_yaml, false, &names))
+    if (!paths_list(folder, paths_is_yaml, false, &names))
         rc = error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'", folder);
     for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
         char *file = memory_format("%.*s%s", length, path, names.items[i]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/kept_runs.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fts.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "data/manifest.h"
 #include "experiment/catalog.h"
@@ -50,14 +51,15 @@ static void add_file(named_experiments *o, char *name, const char *path) {
 
 // Adds those that import-images has written next to its data, under the name of the folder.
 static void add_with_data(named_experiments *o, const catalog *files) {
-    DIR *data = opendir("data");
-    for (const struct dirent *e; data && (e = readdir(data));) {
-        if (*e->d_name == '.' || catalog_look_up(files, e->d_name)) continue;
-        char *path = lookup_with_data(e->d_name);
-        if (path) add_file(o, memory_string(e->d_name), path);
+    strvec names = {0};
+    (void)paths_list("data", NULL, false, &names);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = names.items[i];
+        char *path = catalog_look_up(files, name) ? NULL : lookup_with_data(name);
+        if (path) add_file(o, memory_string(name), path);
         free(path);
     }
-    if (data) closedir(data);
+    strvec_release(&names);
 }
 
 // Reads the experiments that can be named here: those of catalog_read_places, and those next to
@@ -143,19 +145,14 @@ typedef struct kept_run {
 } kept_run;
 
 // The size of a tree in bytes; unreadable entries count as 0.
-static uint64_t size_of(const char *path) {
-    struct stat info;
+static uint64_t size_of(char *path) {
+    char *const roots[] = {path, NULL};
     uint64_t bytes = 0;
-    if (lstat(path, &info)) return 0;
-    if (!S_ISDIR(info.st_mode)) return (uint64_t)info.st_size;
-    DIR *folder = opendir(path);
-    for (const struct dirent *e; folder && (e = readdir(folder));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        char *below = memory_format("%s/%s", path, e->d_name);
-        bytes += size_of(below);
-        free(below);
-    }
-    if (folder) closedir(folder);
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    for (const FTSENT *e; walk && (e = fts_read(walk));)
+        if (e->fts_info == FTS_F || e->fts_info == FTS_SL || e->fts_info == FTS_DEFAULT)
+            bytes += (uint64_t)e->fts_statp->st_size;
+    if (walk) fts_close(walk);
     return bytes;
 }
 

@@ -130,12 +130,9 @@ static void describe_folder(const arguments *a, yaml_node *parameters) {
 static status describe_file(const arguments *a, manifest *m, error *err) {
     char hash[SHA256_TEXT_BYTES];
     const manifest_file file = {.path = a->from, .bytes = a->bytes, .sha256 = hash};
-    const status rc = sha256_file(a->from, hash, err);
-    if (rc == STATUS_OK) {
-        manifest_add_input(m, &file);
-        return STATUS_OK;
-    }
-    return rc;
+    NEED(sha256_file(a->from, hash, err));
+    manifest_add_input(m, &file);
+    return STATUS_OK;
 }
 
 static status describe(const arguments *a, manifest *m, error *err) {

@@ -24,8 +24,8 @@ enum { MOST_WORDS = 64 };
 static void list_words(cli_word known[MOST_WORDS + 1], size_t *count) {
     *count = 0;
     for (int i = 0; i < COMMANDS; i++) {
-        const pipeline_command c = (pipeline_command)i;
-        known[(*count)++] = (cli_word){settings_command_name(c), NULL, settings_command_summary(c)};
+        const pipeline_command_words *c = &settings_commands[i];
+        known[(*count)++] = (cli_word){c->name, NULL, c->summary};
     }
     for (size_t i = 0; i < tool_count && *count < MOST_WORDS - 1; i++)
         known[(*count)++] = (cli_word){tool_list[i].name, NULL, tool_list[i].summary};
@@ -50,8 +50,7 @@ static char *make_notes(void) {
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         text_format(&notes, "%s%s:\n", g ? "\n" : "", groups[g].title);
         for (int c = 0; groups[g].group == TOOLS_EXPERIMENTS && c < COMMANDS; c++)
-            add_line(&notes, settings_command_name((pipeline_command)c),
-                     settings_command_summary((pipeline_command)c));
+            add_line(&notes, settings_commands[c].name, settings_commands[c].summary);
         for (size_t i = 0; i < tool_count; i++)
             if (tool_list[i].group == groups[g].group)
                 add_line(&notes, tool_list[i].name, tool_list[i].summary);
@@ -64,7 +63,7 @@ static char *make_notes(void) {
 // The tool that `word` means: itself, or the one whose command it is; NULL for any other word.
 static const char *find_tool(const char *word) {
     for (int c = 0; c < COMMANDS; c++)
-        if (strcmp(settings_command_name((pipeline_command)c), word) == 0) return "pipeline";
+        if (strcmp(settings_commands[c].name, word) == 0) return "pipeline";
     return tool_summary(word) ? word : NULL;
 }
 

@@ -16,7 +16,7 @@
 #include "data/source/fetch_tool.h"
 #include "data/source/synth_tool.h"
 #include "experiment/catalog.h"
-#include "pipeline/kept_runs_commands.h"
+#include "pipeline/kept_runs.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_run.h"
 #include "pipeline/settings.h"
@@ -48,9 +48,8 @@ static const char NOTES[] =
 static char *make_notes(void) {
     text notes = {0};
     for (int i = 0; i < COMMANDS; i++) {
-        const pipeline_command c = (pipeline_command)i;
-        text_format(&notes, "%-11s %s\n            (%s)\n", settings_command_name(c),
-                    settings_command_summary(c), settings_command_call(c));
+        const pipeline_command_words *c = &settings_commands[i];
+        text_format(&notes, "%-11s %s\n            (%s)\n", c->name, c->summary, c->call);
     }
     text_append(&notes, NOTES);
     for (int s = 0; s < SETTINGS; s++)
@@ -75,17 +74,15 @@ static char *list_commands_of(setting s) {
     text list = {0};
     for (int c = 0; c < COMMANDS; c++)
         if (settings_takes((pipeline_command)c, s))
-            text_format(&list, "%s%s", list.length ? " " : "",
-                        settings_command_name((pipeline_command)c));
+            text_format(&list, "%s%s", list.length ? " " : "", settings_commands[c].name);
     return text_take(&list);
 }
 
 // The commands, and the settings with the commands that take them. `of_settings` owns the latter.
 static void list_words(cli_word known[COMMANDS + SETTINGS + 1], char *of_settings[SETTINGS]) {
     for (int i = 0; i < COMMANDS; i++) {
-        const pipeline_command c = (pipeline_command)i;
-        known[i] =
-            (cli_word){settings_command_name(c), kind_of_names(c), settings_command_summary(c)};
+        const pipeline_command_words *c = &settings_commands[i];
+        known[i] = (cli_word){c->name, kind_of_names((pipeline_command)i), c->summary};
     }
     for (int i = 0; i < SETTINGS; i++) {
         const setting s = (setting)i;

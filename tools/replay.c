@@ -14,7 +14,8 @@
 enum { DEFAULT_SEGMENTS = 3, EXIT_DIFFERENT = 4 };
 
 typedef struct arguments {
-    const char *train, *init, *tool, *device, *threads, *world_size, *loader_workers;
+    const char *train, *init;
+    replay_settings how;
     int64_t segments, seed; // seed -1: a random one
     size_t different;       // the result: segments that differ, and the model
 } arguments;
@@ -74,8 +75,7 @@ static void print_model(const replay *r, const replay_difference *d, bool segmen
         puts(replay_describe_model(r));
 }
 
-static status replay_all(const replay *r, const arguments *a, const replay_settings *how,
-                         size_t *different, error *err) {
+static status replay_all(const replay *r, arguments *a, error *err) {
     replay_difference model;
     size_t chosen = 0;
     uint64_t steps = 0;
@@ -88,21 +88,21 @@ static status replay_all(const replay *r, const arguments *a, const replay_setti
         printf("segment %zu of %zu: steps %" PRIu64 " to %" PRIu64 ": ", i + 1, r->count,
                part->first + 1, part->end);
         fflush(stdout);
-        rc = replay_segment(r, i, how, &difference, err);
+        rc = replay_segment(r, i, &a->how, &difference, err);
         if (rc != STATUS_OK) {
             puts("not compared");
             return rc;
         }
         print_difference(&difference);
-        *different += difference.differs;
+        a->different += difference.differs;
         chosen++;
         steps += part->end - part->first;
     }
     printf("%zu of %zu segments trained again, %.3g %% of the steps: %s\n", chosen, r->count,
-           100 * (double)steps / (double)r->steps, *different ? "different" : "equal");
-    print_model(r, &model, !*different);
-    *different += model.differs;
-    if (!*different) print_probabilities(r, chosen);
+           100 * (double)steps / (double)r->steps, a->different ? "different" : "equal");
+    print_model(r, &model, !a->different);
+    a->different += model.differs;
+    if (!a->different) print_probabilities(r, chosen);
     printf("chosen by --seed %" PRId64 "\n", a->seed);
     return STATUS_OK;
 }
@@ -111,12 +111,12 @@ static status check(const arguments *a, error *err) {
     static const char *const tools[] = {"train-single", "train-dp", "train-ddp", "train-mp"};
     devices ignored;
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-        if (strcmp(a->tool, tools[i]) == 0)
-            return a->device ? devices_parse(&ignored, a->device, err) : STATUS_OK;
+        if (strcmp(a->how.tool, tools[i]) == 0)
+            return a->how.device ? devices_parse(&ignored, a->how.device, err) : STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "bad option value: '--tool': expected train-single, train-dp, train-ddp or "
                      "train-mp, got '%s'",
-                     a->tool);
+                     a->how.tool);
 }
 
 static status run(void *arguments_of_main, const cli_call *call, error *err) {
@@ -126,25 +126,20 @@ static status run(void *arguments_of_main, const cli_call *call, error *err) {
     status rc;
     TRY(check(a, err));
     TRY(tool_folder(bin, err));
+    a->how.bin = bin;
     TRY(choose_seed(a, err));
     TRY(replay_open(&r, call->operands->items[0], a->train, a->init, err));
-    TRY(replay_check_device(&r, a->device, err));
+    TRY(replay_check_device(&r, a->how.device, err));
     TRY(replay_check_files(&r, err));
     replay_choose(&r, (size_t)a->segments, (uint64_t)a->seed);
-    const replay_settings how = {.bin = bin,
-                                 .tool = a->tool,
-                                 .device = a->device,
-                                 .threads = a->threads,
-                                 .world_size = a->world_size,
-                                 .loader_workers = a->loader_workers};
-    TRY(replay_all(&r, a, &how, &a->different, err));
+    rc = replay_all(&r, a, err);
 out:
     replay_release(&r);
     return rc;
 }
 
 int main(int argc, char **argv) {
-    arguments a = {.tool = "train-single", .segments = DEFAULT_SEGMENTS, .seed = -1};
+    arguments a = {.how.tool = "train-single", .segments = DEFAULT_SEGMENTS, .seed = -1};
     const cli_option options[] = {
         {"segments", CLI_INTEGER, &a.segments, "K", "segments to train again (default 3)", 1,
          INT32_MAX},
@@ -154,13 +149,14 @@ int main(int argc, char **argv) {
          "training data (default: where the run's manifest has them)", 0, 0},
         {"init", CLI_STRING, &a.init, "MODEL", "the checkpoint that the run started from, if any",
          0, 0},
-        {"tool", CLI_STRING, &a.tool, "TOOL", "the train tool to use (default train-single)", 0, 0},
-        {"device", CLI_STRING, &a.device, "auto|cpu|cuda|LIST",
-         "devices, as in the train tools (default cpu; cuda for a run with --math fast)", 0, 0},
-        {"threads", CLI_STRING, &a.threads, "N", "threads per rank", 0, 0},
-        {"world-size", CLI_STRING, &a.world_size, "W", "ranks, replicas or stages", 0, 0},
-        {"loader-workers", CLI_STRING, &a.loader_workers, "N", "threads that prepare batches", 0,
+        {"tool", CLI_STRING, &a.how.tool, "TOOL", "the train tool to use (default train-single)", 0,
          0},
+        {"device", CLI_STRING, &a.how.device, "auto|cpu|cuda|LIST",
+         "devices, as in the train tools (default cpu; cuda for a run with --math fast)", 0, 0},
+        {"threads", CLI_STRING, &a.how.threads, "N", "threads per rank", 0, 0},
+        {"world-size", CLI_STRING, &a.how.world_size, "W", "ranks, replicas or stages", 0, 0},
+        {"loader-workers", CLI_STRING, &a.how.loader_workers, "N", "threads that prepare batches",
+         0, 0},
         {0},
     };
     const cli_tool tool = {

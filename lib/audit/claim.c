@@ -142,14 +142,13 @@ static status read_rows(claim *c, error *err) {
 static status check_statement_keys(const yaml_node *mapping, const statement_info *info,
                                    error *err) {
     static const char *const others[] = {"kind", "of", "where", "source", "note"};
-    static const char *const than = "than", *const basis = "basis", *const about = "about";
     key_list known = {0};
     field_add_keys(&known, others, COUNT(others));
-    if (info == &statement_infos[STATEMENT_SAYS]) field_add_keys(&known, &about, 1);
+    if (info == &statement_infos[STATEMENT_SAYS]) known.keys[known.count++] = "about";
     if (info->than || info == &statement_infos[STATEMENT_SAYS] ||
         info->may & QUANTITY_BIT(QUANTITY_RATIO))
-        field_add_keys(&known, &than, 1);
-    if (info->basis) field_add_keys(&known, &basis, 1);
+        known.keys[known.count++] = "than";
+    if (info->basis) known.keys[known.count++] = "basis";
     field_add_quantities(&known, info->may);
     return yaml_check_keys(mapping, known.keys, known.count, err);
 }
@@ -246,10 +245,7 @@ static status read_speed_up(claim *c, const claim_row *row, const yaml_node *nod
     status rc = field_name(over ? over : node, "over", true, &s.than_name, err);
     if (rc != STATUS_OK || strcmp(s.than_name, row->name) == 0) return rc;
     rc = find_rows(c, node, &s, err);
-    if (rc == STATUS_OK) {
-        add_statement(c, &s);
-        return STATUS_OK;
-    }
+    if (rc == STATUS_OK) add_statement(c, &s);
     return rc;
 }
 

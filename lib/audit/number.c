@@ -130,7 +130,3 @@ double proportions_z(double p1, double n1, double p2, double n2) {
     if (deviation > 0) return (p1 - p2) / deviation;
     return p1 == p2 ? 0 : INFINITY;
 }
-
-double z_p_value(double z) {
-    return erfc(fabs(z) / sqrt(2));
-}

@@ -55,10 +55,9 @@ interval interval_exact(double x);
 bool interval_meet(interval a, interval b);
 
 // z of the difference between two independent proportions p (fractions) of n, with the pooled
-// variance, and the two-sided p-value of a z. For two models on the same test images, |z| is
-// conservative: images that both get right or wrong add no difference, so the true variance is
-// smaller. For two methods it is not conservative: it ignores the variance between seeds.
+// variance. For two models on the same test images, |z| is conservative: images that both get right
+// or wrong add no difference, so the true variance is smaller. For two methods it is not
+// conservative: it ignores the variance between seeds.
 double proportions_z(double p1, double n1, double p2, double n2);
-double z_p_value(double z);
 
 #endif

@@ -15,11 +15,14 @@ uint64_t clock_now(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void clock_utc(char *text) {
-    time_t now = time(NULL);
+void clock_write_utc(int64_t seconds, char *text) {
+    const time_t at = (time_t)seconds;
     struct tm parts;
-    gmtime_r(&now, &parts);
-    strftime(text, CLOCK_TEXT_BYTES, FORMAT, &parts);
+    if (!gmtime_r(&at, &parts) || !strftime(text, CLOCK_TEXT_BYTES, FORMAT, &parts)) *text = 0;
+}
+
+void clock_utc(char *text) {
+    clock_write_utc(time(NULL), text);
 }
 
 bool clock_read_utc(const char *text, int64_t *seconds) {

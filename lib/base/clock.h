@@ -16,6 +16,8 @@ enum { CLOCK_TEXT_BYTES = 32 };
 
 // Writes the current time as "2026-01-31T12:00:00Z" to `text` (CLOCK_TEXT_BYTES).
 void clock_utc(char *text);
+// The same of a time in seconds since 1970; "" if no calendar has it.
+void clock_write_utc(int64_t seconds, char *text);
 
 // Reads a text of clock_utc as seconds since 1970; false for any other text.
 bool clock_read_utc(const char *text, int64_t *seconds) MUST_CHECK;

@@ -56,17 +56,8 @@ static int memory_file(const char *content, size_t length) {
 }
 
 static status read_back(int fd, const char *program, text *out, error *err) {
-    char buffer[1 << 14];
-    ssize_t n = lseek(fd, 0, SEEK_SET) < 0 ? -1 : 1;
-    while (n > 0) {
-        n = read(fd, buffer, sizeof buffer);
-        if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n > 0)
-            text_bytes(out, buffer, (size_t)n);
-    }
-    if (n < 0) return error_system(err, STATUS_FAILED, errno, "cannot read from '%s'", program);
-    return STATUS_OK;
+    if (lseek(fd, 0, SEEK_SET) == 0 && text_read(out, fd, SIZE_MAX)) return STATUS_OK;
+    return error_system(err, STATUS_FAILED, errno, "cannot read from '%s'", program);
 }
 
 // ---- The program ----

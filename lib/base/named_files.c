@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "base/named_files.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/paths.h"
+
 // A path without links, or as it was given if its folder does not exist yet.
 typedef char place[PATH_MAX];
-
-// Writes the folder of `path`, without links, and the name after it. Returns false if the folder
-// does not exist.
-static bool find_in_folder(const char *path, char found[PATH_MAX]) {
-    char folder[PATH_MAX], real[PATH_MAX];
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const int length = slash ? (int)(slash - path) + 1 : 0;
-    if (length >= PATH_MAX) return false;
-    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
-    if (!realpath(folder, real)) return false;
-    const char *separator = strcmp(real, "/") == 0 ? "" : "/";
-    return snprintf(found, PATH_MAX, "%s%s%s", real, separator, name) < PATH_MAX;
-}
 
 // Finds where output to `path` goes, or input from it comes from. Returns false if that cannot
 // conflict with another file.
 static bool find_place(const char *path, const char *stream, place p) {
+    char folder[PATH_MAX + 1];
     struct stat info;
     if (!path || !*path) return false;
     const bool is_stream = strcmp(path, "-") == 0 || strcmp(path, stream) == 0;
@@ -37,7 +26,8 @@ static bool find_place(const char *path, const char *stream, place p) {
         return is_stream; // a terminal or a pipe; a device loses nothing
     }
     if (exists && realpath(path, p)) return true;
-    return find_in_folder(path, p) || snprintf(p, PATH_MAX, "%s", path) < PATH_MAX;
+    paths_real_folder(path, folder);
+    return snprintf(p, PATH_MAX, "%s%s", folder, *folder ? paths_name(path) : path) < PATH_MAX;
 }
 
 static status check_output(const named_file *inputs, size_t input_count, const named_file *outputs,

@@ -39,6 +39,8 @@ status output_write_file(const char *path, const void *data, size_t bytes, error
 // Makes the folder and those above it. An empty name, and "-", which means standard output
 // everywhere else, are STATUS_USAGE.
 status output_make_folder(const char *path, error *err) MUST_CHECK;
+// The same of the folder of a file.
+status output_make_parent(const char *path, error *err) MUST_CHECK;
 
 // Checks that output_make_folder could make the folder, that output_lock_folder could lock it once
 // no other process does, and that files could be written there; if not, fails with STATUS_FAILED

@@ -27,6 +27,10 @@ size_t paths_stem(const char *path) {
     return length > own && strcmp(path + length - own, ending) == 0 ? length - own : length;
 }
 
+bool paths_is_yaml(const char *name) {
+    return *name != '.' && name[paths_stem(name)];
+}
+
 bool paths_is_folder(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);

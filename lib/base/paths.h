@@ -16,6 +16,8 @@ const char *paths_name(const char *path);
 char *paths_folder(const char *path) MUST_CHECK;
 // Returns the length of a path without its ending .yaml, or the whole length if it has none.
 size_t paths_stem(const char *path);
+// Is it the name of a YAML file that is not hidden?
+bool paths_is_yaml(const char *name);
 // Returns whether there is a folder, or a link to one.
 bool paths_is_folder(const char *path);
 // Is there a file or folder at the path that the format gives? `how`: as for access(2).

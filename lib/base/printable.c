@@ -2,8 +2,9 @@
 #include "base/printable.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 // Returns the number of bytes of the character at `s`, and its code; 0 if it is not a character.
 static size_t decode(const unsigned char *s, uint32_t *code) {
@@ -79,15 +80,16 @@ size_t printable(char *string, bool one_line) {
     return (size_t)(to - string);
 }
 
-void printable_escape(const char *string, char *escaped) {
+char *printable_escaped(const char *string) {
+    text escaped = {0};
     for (const char *from = string; *from;) {
         uint32_t code;
         const size_t length = decode((const unsigned char *)from, &code);
         const size_t bytes = length ? length : 1;
         const bool shown = length && !is_control(code, true);
         for (size_t i = 0; i < bytes; i++)
-            escaped += sprintf(escaped, shown ? "%c" : "\\x%02x", (unsigned char)from[i]);
+            text_format(&escaped, shown ? "%c" : "\\x%02x", (unsigned char)from[i]);
         from += bytes;
     }
-    *escaped = 0;
+    return text_take(&escaped);
 }

@@ -2,7 +2,7 @@
 // protobuf.h - writes fields of Protocol Buffers
 // (https://protobuf.dev/programming-guides/encoding), without a schema or generated code.
 //
-// A message is the bytes of its fields in a `text`, whose failure sticks. A message inside another
+// A message is the bytes of its fields in a `text`. A message inside another
 // one is a field with a begin and an end:
 //     const size_t model = protobuf_begin(&t, 7);
 //     protobuf_string(&t, 2, "graph");

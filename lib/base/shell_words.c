@@ -1,42 +1,39 @@
 // SPDX-License-Identifier: MIT
 #include "base/shell_words.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/text.h"
 
 // A word of these alone means itself.
 static const char SAFE[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                            "@%+=:,./_-";
-// A quote inside quotes: out of them, a quote that is escaped, and in again.
-static const char QUOTE[] = "'\\''";
+
+static void append_quoted(text *line, const char *word) {
+    if (*word && !word[strspn(word, SAFE)]) {
+        text_append(line, word);
+        return;
+    }
+    text_append(line, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            text_append(line, "'\\''"); // out of the quotes, an escaped one, and in again
+        else
+            text_bytes(line, word, 1);
+    text_append(line, "'");
+}
 
 char *shell_quote(const char *word) {
-    size_t length = strlen(word), quotes = 0;
-    if (length && strspn(word, SAFE) == length) return memory_string(word);
-    for (const char *c = word; *c; c++) quotes += *c == '\'';
-    char *quoted = memory_new(length + quotes * (sizeof QUOTE - 2) + sizeof "''", 1);
-    char *to = quoted;
-    *to++ = '\'';
-    for (; *word; word++) {
-        if (*word == '\'')
-            to = stpcpy(to, QUOTE);
-        else
-            *to++ = *word;
-    }
-    memcpy(to, "'", sizeof "'");
-    return quoted;
+    text quoted = {0};
+    append_quoted(&quoted, word);
+    return text_take(&quoted);
 }
 
 char *shell_join(char *const *words, size_t count) {
-    char *line = memory_string("");
+    text line = {0};
     for (size_t i = 0; i < count; i++) {
-        char *word = shell_quote(words[i]);
-        char *longer = memory_format("%s%s%s", line, i ? " " : "", word);
-        free(word);
-        free(line);
-        line = longer;
+        if (i) text_append(&line, " ");
+        append_quoted(&line, words[i]);
     }
-    return line;
+    return text_take(&line);
 }

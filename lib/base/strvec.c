@@ -55,7 +55,7 @@ static status take_quoted(strvec *v, const char **text, error *err) {
     size_t length = 0;
     const char *at = *text;
     status rc = STATUS_OK;
-    for (; word && *at && (quote || !isspace((unsigned char)*at)); at++) {
+    for (; *at && (quote || !isspace((unsigned char)*at)); at++) {
         if (*at == quote)
             quote = 0;
         else if (!quote && (*at == '\'' || *at == '"'))

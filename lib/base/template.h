@@ -52,6 +52,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/strvec.h"
 #include "base/text.h"
 #include "base/yaml_tree.h"
 
@@ -84,6 +85,10 @@ typedef struct template_host {
 // template is wrong or asks for what is not there.
 status template_render(const template_host *host, const char *name, const yaml_node *root,
                        text *out, error *err) MUST_CHECK;
+
+// Adds the names of the templates in a folder that somebody gives in place of ours, NAME.md, in
+// order. STATUS_INPUT if it cannot be read, or has none or more than 100.
+status template_folder_list(const char *folder, strvec *names, error *err) MUST_CHECK;
 
 // What the last paragraph above says about lines, for Markdown of any origin.
 void template_tidy(text *markdown);

@@ -220,10 +220,9 @@ static status make_relative(yaml_node *list, const char *folder, error *err) {
 static yaml_node *input_hashes(const yaml_node *inputs) {
     yaml_node *hashes = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < inputs->count; i++) {
-        const yaml_node *hash = yaml_find(inputs->items[i], "content");
-        if (!hash) hash = yaml_find(inputs->items[i], "sha256");
-        const char *text = hash && hash->kind == YAML_SCALAR ? hash->text : "";
-        yaml_append(hashes, yaml_new_string(text));
+        const bool content = yaml_find(inputs->items[i], "content");
+        const char *hash = yaml_text_at(inputs->items[i], content ? "content" : "sha256");
+        yaml_append(hashes, yaml_new_string(hash));
     }
     return hashes;
 }
@@ -356,7 +355,7 @@ status manifest_read(const char *path, yaml_node **root, error *err) {
     status rc = yaml_read_file(path, root, err);
     if (rc != STATUS_OK) return rc;
     const yaml_node *schema = yaml_find(*root, "schema");
-    if (!schema || schema->kind != YAML_SCALAR || strcmp(schema->text, SCHEMA) != 0)
+    if (strcmp(yaml_text_at(*root, "schema"), SCHEMA) != 0)
         rc = yaml_error(schema ? schema : *root, err, "not a manifest: expected schema '%s'",
                         SCHEMA);
     if (rc == STATUS_OK) rc = check_files(*root, "inputs", err);
@@ -386,7 +385,7 @@ static status try_read(const char *path, yaml_node **root, char *why, size_t why
     *root = NULL;
     if (why) snprintf(why, why_size, "%s", "");
     status rc = manifest_read(path, root, &unreadable);
-    if (rc == STATUS_FAILED) return error_set(err, rc, "%s", unreadable.message);
+    if (rc == STATUS_FAILED) return error_pass(&unreadable, err);
     if (rc != STATUS_OK && why) snprintf(why, why_size, "%s", unreadable.message);
     return STATUS_OK;
 }
@@ -399,13 +398,12 @@ bool manifest_same_kind(const char *tool, const char *other) {
 }
 
 static status check_kind(const manifest *m, const yaml_node *old, const char *folder, error *err) {
-    const yaml_node *tool = yaml_find(old, "tool");
-    if (!tool || tool->kind != YAML_SCALAR || manifest_same_kind(part(m, "tool")->text, tool->text))
-        return STATUS_OK;
+    const char *tool = yaml_text_at(old, "tool");
+    if (!*tool || manifest_same_kind(part(m, "tool")->text, tool)) return STATUS_OK;
     return error_set(
         err, STATUS_USAGE,
         "cannot write into folder: '%s': it holds the output of '%s'; choose another folder",
-        folder, tool->text);
+        folder, tool);
 }
 
 status manifest_check_folder(const manifest *m, const char *folder, error *err) {

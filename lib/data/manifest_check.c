@@ -34,11 +34,6 @@ void manifest_finding(manifest_findings *f, const char *format, ...) {
     f->lines[f->count++] = memory_string(line);
 }
 
-static const char *text_of(const yaml_node *mapping, const char *key) {
-    const yaml_node *node = yaml_find(mapping, key);
-    return node && node->kind == YAML_SCALAR ? node->text : NULL;
-}
-
 // ---- Verify ----
 
 typedef struct verifying {
@@ -57,8 +52,8 @@ static void compare_hash(verifying *v, const char *path, const char *what, const
 }
 
 // An unreadable file is a finding; a failure at run time, such as no memory, is a failure.
-static status report_unreadable(verifying *v, const char *path, status rc, const error *why) {
-    if (rc == STATUS_FAILED) return error_set(v->err, rc, "%s", why->message);
+static status report_unreadable(verifying *v, const char *path, const error *why) {
+    if (why->code == STATUS_FAILED) return error_pass(why, v->err);
     manifest_finding(v->findings, "%s: '%s': %s", v->manifest, path, why->message);
     return STATUS_OK;
 }
@@ -71,15 +66,15 @@ static status verify_content(verifying *v, const char *path, const char *full,
     if (rc == STATUS_OK)
         compare_hash(v, path, "content hash", recorded, f.content);
     else
-        rc = report_unreadable(v, path, rc, &unreadable);
+        rc = report_unreadable(v, path, &unreadable);
     tensor_file_release(&f);
     return rc;
 }
 
 static status verify_bytes(verifying *v, const yaml_node *entry, const char *path,
                            const char *full) {
-    const char *hash = text_of(entry, "sha256"), *content = text_of(entry, "content");
-    long long bytes = strtoll(text_of(entry, "bytes"), NULL, 10);
+    const char *hash = yaml_text_at(entry, "sha256"), *content = yaml_text_at(entry, "content");
+    long long bytes = strtoll(yaml_text_at(entry, "bytes"), NULL, 10);
     struct stat info;
     char actual[SHA256_TEXT_BYTES];
     error unreadable;
@@ -92,15 +87,15 @@ static status verify_bytes(verifying *v, const yaml_node *entry, const char *pat
                          v->manifest, path, (long long)info.st_size, bytes);
         return STATUS_OK;
     }
-    if (hash) {
-        status rc = sha256_file(full, actual, &unreadable);
-        if (rc != STATUS_OK) return report_unreadable(v, path, rc, &unreadable);
+    if (yaml_find(entry, "sha256")) {
+        if (sha256_file(full, actual, &unreadable) != STATUS_OK)
+            return report_unreadable(v, path, &unreadable);
         if (strcmp(actual, hash) != 0) {
             compare_hash(v, path, "SHA-256", hash, actual);
             return STATUS_OK;
         }
     }
-    return content ? verify_content(v, path, full, content) : STATUS_OK;
+    return yaml_find(entry, "content") ? verify_content(v, path, full, content) : STATUS_OK;
 }
 
 static bool leaves_folder(const char *path) {
@@ -109,7 +104,7 @@ static bool leaves_folder(const char *path) {
 
 static status verify_list(verifying *v, const yaml_node *list) {
     for (size_t i = 0; i < list->count; i++) {
-        const char *path = text_of(list->items[i], "path");
+        const char *path = yaml_text_at(list->items[i], "path");
         if (!strcmp(path, "-") || (v->packed && leaves_folder(path))) continue;
         char *full = memory_format("%.*s%s", *path == '/' ? 0 : v->folder, v->manifest, path);
         status rc = STATUS_OK;
@@ -150,11 +145,11 @@ status manifest_verify_key(const char *path, manifest_findings *f, error *err) {
     yaml_node *root;
     status rc = manifest_read(path, &root, err);
     if (rc != STATUS_OK) return rc;
-    const char *recorded = text_of(root, "key");
-    if (!recorded || strlen(recorded) != SHA256_TEXT_BYTES - 1) goto out;
+    const char *recorded = yaml_text_at(root, "key");
+    if (strlen(recorded) != SHA256_TEXT_BYTES - 1) goto out;
     rc = manifest_key_of(root, key, &incomplete);
     if (rc == STATUS_FAILED)
-        rc = error_set(err, rc, "%s", incomplete.message);
+        rc = error_pass(&incomplete, err);
     else if (rc == STATUS_OK && strcmp(recorded, key) != 0)
         manifest_finding(f, "%s: tool, parameters and inputs give the key %s, but %s is recorded",
                          path, key, recorded);
@@ -251,9 +246,8 @@ static void compare(manifest_findings *f, const char *path, const yaml_node *a,
 }
 
 static const char *identity(const yaml_node *file) {
-    const char *source = text_of(file, "source"), *content = text_of(file, "content");
-    const char *hash = text_of(file, "sha256");
-    return source ? source : content ? content : hash ? hash : "";
+    const char *source = yaml_text_at(file, "source"), *content = yaml_text_at(file, "content");
+    return *source ? source : *content ? content : yaml_text_at(file, "sha256");
 }
 
 static bool was_read(const yaml_node *inputs, const char *hash) {
@@ -277,7 +271,7 @@ static void compare_inputs(manifest_findings *f, const yaml_node *a, const yaml_
 
 static const yaml_node *find_output(const yaml_node *outputs, const char *path) {
     for (size_t i = 0; i < outputs->count; i++)
-        if (!strcmp(text_of(outputs->items[i], "path"), path)) return outputs->items[i];
+        if (!strcmp(yaml_text_at(outputs->items[i], "path"), path)) return outputs->items[i];
     return NULL;
 }
 
@@ -305,7 +299,7 @@ static bool is_kept_state(const char *path) {
 static void compare_outputs(manifest_findings *f, const yaml_node *a, const yaml_node *b,
                             bool swapped) {
     for (size_t i = 0; i < a->count; i++) {
-        const char *path = text_of(a->items[i], "path");
+        const char *path = yaml_text_at(a->items[i], "path");
         const yaml_node *other = find_output(b, path);
         if (is_kept_state(path)) continue;
         if (!other)

@@ -17,10 +17,7 @@ static char *manifest_of(const char *folder, const char *stage) {
 }
 
 static bool has_manifest(const char *folder, const char *stage) {
-    char *path = manifest_of(folder, stage);
-    const bool there = access(path, F_OK) == 0;
-    free(path);
-    return there;
+    return paths_allow(F_OK, "%s/%s%smanifest.yaml", folder, stage ? stage : "", stage ? "/" : "");
 }
 
 bool manifest_is_run_folder(const char *path) {

@@ -40,12 +40,11 @@ static bool has_own_time(const struct stat *info) {
 // Takes the time before the text: if the manifest is replaced in between, its text is newer than
 // the time, never older.
 static void record_open(record *r, const char *file) {
-    error unreadable;
     struct stat info;
     *r = (record){0};
     char *path = memory_format("%.*smanifest.yaml", (int)(paths_name(file) - file), file);
     if (find_plain(path, &info) && has_own_time(&info) &&
-        manifest_read(path, &r->root, &unreadable) == STATUS_OK)
+        manifest_read(path, &r->root, NULL) == STATUS_OK)
         r->written = info.st_mtim;
     free(path);
 }

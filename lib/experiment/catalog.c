@@ -160,37 +160,27 @@ static status check_names(catalog *c, size_t start, error *err) {
 
 // ---- The catalogue ----
 
-static bool is_seen(const catalog *c, const struct stat *folder) {
-    for (size_t i = 0; i < c->root_count && i < CATALOG_ROOTS; i++)
-        if (c->seen[i].device == folder->st_dev && c->seen[i].inode == folder->st_ino) return true;
-    return false;
-}
-
-static void add_root(catalog *c, const char *root, const struct stat *folder) {
+static void add_root(catalog *c, const char *root) {
     char *roots =
         c->roots ? memory_format("%s and '%s'", c->roots, root) : memory_format("'%s'", root);
     free(c->roots);
     c->roots = roots;
-    if (c->root_count < CATALOG_ROOTS) {
-        c->seen[c->root_count].device = folder->st_dev;
-        c->seen[c->root_count].inode = folder->st_ino;
-    }
-    c->root_count++;
 }
 
 status catalog_add(catalog *c, const char *folder, error *err) {
     size_t start = c->count, length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/') length--;
-    struct stat info = {0};
+    char *real = realpath(folder, NULL), *root = memory_format("%.*s", (int)length, folder);
     status rc = STATUS_OK;
-    if (stat(folder, &info) == 0 && is_seen(c, &info)) return rc;
-    char *root = memory_format("%.*s", (int)length, folder);
+    if (real && strvec_has(&c->seen, real)) goto out;
     TRY(add_folder(c, strcmp(root, ".") == 0 ? "" : root, 0, err));
     if (c->count > start) qsort(c->items + start, c->count - start, sizeof *c->items, by_path);
     TRY(check_names(c, start, err));
-    add_root(c, root, &info);
+    add_root(c, root);
+    if (real) strvec_add(&c->seen, real);
 out:
     free(root);
+    free(real);
     return rc;
 }
 
@@ -205,6 +195,7 @@ void catalog_release(catalog *c) {
     for (size_t i = 0; i < c->count; i++) release_entry(&c->items[i]);
     free(c->items);
     free(c->roots);
+    strvec_release(&c->seen);
     *c = (catalog){0};
 }
 
@@ -246,7 +237,7 @@ static status refuse(const catalog *c, const char *name, error *err) {
     status rc =
         error_set(err, STATUS_INPUT, "cannot find experiment: '%.*s': %s%s%s%s %s %s%s", NAME_SHOWN,
                   name, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", c->roots,
-                  c->root_count > 1 ? "have" : "has", count ? "these: " : "none", all);
+                  c->seen.count > 1 ? "have" : "has", count ? "these: " : "none", all);
     free(names);
     return rc;
 }

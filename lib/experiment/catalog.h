@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/error.h"
+#include "base/strvec.h"
 
 typedef struct catalog_entry {
     char *name;   // base name without .yaml
@@ -18,26 +18,19 @@ typedef struct catalog_entry {
     char *schema; // text of the file's `schema`: "lockstep.study/1"; "" if it has none
 } catalog_entry;
 
-enum { CATALOG_ROOTS = 4 };
-
 typedef struct catalog {
     catalog_entry *items; // in the order of the folders; of one folder, sorted by path
     size_t count, capacity;
     char *roots; // for messages: "'experiments' and '/usr/share/lockstep/experiments'"
-    size_t root_count;
-    struct {
-        dev_t device;
-        ino_t inode;
-    } seen[CATALOG_ROOTS]; // the first folders
+    strvec seen; // the real paths of the folders
 } catalog;
 
 // Reads all *.yaml below the folder `root`, of any kind, each only up to its schema. Skips hidden
 // files and folders, and links to folders. STATUS_INPUT if a folder or file cannot be read, or if
 // two experiments or studies have the same name: the message names both.
 status catalog_read(catalog *c, const char *root, error *err) MUST_CHECK;
-// Adds those of another folder; one of the first CATALOG_ROOTS again adds nothing.
-// Experiments and studies whose names are there already are left out. Release the catalogue in any
-// case.
+// Adds those of another folder; the same again adds nothing. Experiments and studies whose names
+// are there already are left out. Release the catalogue in any case.
 status catalog_add(catalog *c, const char *folder, error *err) MUST_CHECK;
 void catalog_release(catalog *c);
 

@@ -410,11 +410,8 @@ const char *experiment_difference(const yaml_node *a, const yaml_node *b, char k
 }
 
 double experiment_epochs_of(const yaml_node *resolved) {
-    const yaml_node *node = yaml_find(resolved, "epochs");
-    double epochs;
-    error unreadable;
-    if (!node || yaml_number(node, "epochs", &epochs, &unreadable) != STATUS_OK) return 0;
-    return epochs;
+    const double epochs = yaml_number_at(resolved, "epochs");
+    return isnan(epochs) ? 0 : epochs;
 }
 
 const char *experiment_continues(const yaml_node *before, const yaml_node *now, char why[256]) {

@@ -186,27 +186,29 @@ static status read_word(experiment_reading *r, const field *f, const yaml_node *
                       hint_about(word, f->words, count, HINT_FUNCTIONS, hint));
 }
 
-static yaml_node *read_choice(experiment_reading *r, const field *f, const yaml_node *node) {
+static status read_choice(experiment_reading *r, const field *f, const yaml_node *node,
+                          yaml_node **resolved) {
     unsigned index = (unsigned)f->otherwise;
-    if (node && read_word(r, f, node, &index) != STATUS_OK) return NULL;
-    yaml_node *resolved = yaml_new_string(f->words[index]);
-    if (f->place == FIELD_NO_PLACE) return resolved;
-    memcpy(place_of(r->e, f->place), &index, sizeof index);
-    return resolved;
+    if (node) NEED(read_word(r, f, node, &index));
+    if (f->place != FIELD_NO_PLACE) memcpy(place_of(r->e, f->place), &index, sizeof index);
+    *resolved = yaml_new_string(f->words[index]);
+    return STATUS_OK;
 }
 
-static yaml_node *read_integer(experiment_reading *r, const field *f, const yaml_node *node) {
+static status read_integer(experiment_reading *r, const field *f, const yaml_node *node,
+                           yaml_node **resolved) {
     bool seed = f->type == FIELD_SEED;
     int64_t value = (int64_t)f->otherwise;
     int64_t min = seed ? 0 : (int64_t)f->min, max = seed ? INT64_MAX : (int64_t)f->max;
     // The only default that is another key's value.
     if (!node && f->place == (int)offsetof(experiment, virtual_shards)) value = r->e->world_size;
-    if (node && yaml_integer(node, f->path, min, max, &value, r->err) != STATUS_OK) return NULL;
+    if (node) NEED(yaml_integer(node, f->path, min, max, &value, r->err));
     if (seed)
         *(uint64_t *)place_of(r->e, f->place) = (uint64_t)value;
     else
         *(int *)place_of(r->e, f->place) = (int)value;
-    return yaml_new_integer(value);
+    *resolved = yaml_new_integer(value);
+    return STATUS_OK;
 }
 
 static bool in_range(const field *f, double value) {
@@ -215,14 +217,14 @@ static bool in_range(const field *f, double value) {
 }
 
 // A percentage where a share of 1 belongs is answered with the share.
-static void refuse_number(experiment_reading *r, const field *f, const yaml_node *node,
-                          double value) {
+static status refuse_number(experiment_reading *r, const field *f, const yaml_node *node,
+                            double value) {
     char share[48] = "";
     if (f->max == 1 && value > 1 && in_range(f, value / 100))
         snprintf(share, sizeof share, "; %g %% is %g", value, value / 100);
-    (void)yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %.40s%s", f->path,
-                     f->above ? "above" : "of at least", f->min, f->below ? "below" : "at most",
-                     f->max, node->text, share);
+    return yaml_error(node, r->err, "'%s': expected a number %s %g and %s %g, got %.40s%s", f->path,
+                      f->above ? "above" : "of at least", f->min, f->below ? "below" : "at most",
+                      f->max, node->text, share);
 }
 
 // The default of the `i`th number of the field.
@@ -231,23 +233,20 @@ static double default_of(const experiment *e, const field *f, int i) {
                     : f->otherwise;
 }
 
-static yaml_node *read_number(experiment_reading *r, const field *f, const yaml_node *node) {
+static status read_number(experiment_reading *r, const field *f, const yaml_node *node,
+                          yaml_node **resolved) {
     double value = default_of(r->e, f, 0);
-    if (node && yaml_number(node, f->path, &value, r->err) != STATUS_OK) return NULL;
-    if (node && !in_range(f, value)) {
-        refuse_number(r, f, node, value);
-        return NULL;
-    }
-    if (node && f->single && !in_range(f, (double)(float)value)) {
-        (void)yaml_error(
+    if (node) NEED(yaml_number(node, f->path, &value, r->err));
+    if (node && !in_range(f, value)) return refuse_number(r, f, node, value);
+    if (node && f->single && !in_range(f, (double)(float)value))
+        return yaml_error(
             node, r->err,
             "'%s': expected a number %s %g in single precision, got %.40s, which rounds to %g",
             f->path, f->above ? "above" : "below", f->above ? f->min : f->max, node->text,
             (double)(float)value);
-        return NULL;
-    }
     *(double *)place_of(r->e, f->place) = value;
-    return yaml_new_number(value);
+    *resolved = yaml_new_number(value);
+    return STATUS_OK;
 }
 
 static status check_pair(const experiment_reading *r, const field *f, const yaml_node *node,
@@ -281,14 +280,16 @@ static status read_pair(experiment_reading *r, const field *f, const yaml_node *
     return STATUS_OK;
 }
 
-static yaml_node *read_flag(experiment_reading *r, const field *f, const yaml_node *node) {
+static status read_flag(experiment_reading *r, const field *f, const yaml_node *node,
+                        yaml_node **resolved) {
     bool value = default_of(r->e, f, 0) != 0;
-    if (node && yaml_boolean(node, f->path, &value, r->err) != STATUS_OK) return NULL;
+    if (node) NEED(yaml_boolean(node, f->path, &value, r->err));
     if (f->hyper)
         *(double *)place_of(r->e, f->place) = value;
     else
         *(bool *)place_of(r->e, f->place) = value;
-    return yaml_new_boolean(value);
+    *resolved = yaml_new_boolean(value);
+    return STATUS_OK;
 }
 
 // Puts a value under its dotted path; creates the mapping in between.
@@ -343,30 +344,19 @@ status experiment_read_field(experiment_reading *r, const field *f) {
         return node ? yaml_error(node, r->err, "'%s' does not apply to this kind", f->path)
                     : STATUS_OK;
     if (!node && f->required) return missing(r, f);
-    // Readers that return a node fail with NULL and leave the status in the error.
-    r->err->code = STATUS_FAILED;
+    status rc = STATUS_OK;
     switch (f->type) {
-    case FIELD_CHOICE: resolved = read_choice(r, f, node); break;
+    case FIELD_CHOICE: rc = read_choice(r, f, node, &resolved); break;
     case FIELD_INTEGER:
-    case FIELD_SEED: resolved = read_integer(r, f, node); break;
-    case FIELD_NUMBER: resolved = read_number(r, f, node); break;
-    case FIELD_FLAG: resolved = read_flag(r, f, node); break;
-    case FIELD_PAIR:
-    case FIELD_CUSTOM: {
-        status rc = f->read ? f->read(r, node, &resolved) : read_pair(r, f, node, &resolved);
-        if (rc == STATUS_OK) {
-            if (resolved) put_resolved(r, f, resolved);
-            return STATUS_OK;
-        }
-        yaml_free(resolved);
-        return rc;
+    case FIELD_SEED: rc = read_integer(r, f, node, &resolved); break;
+    case FIELD_NUMBER: rc = read_number(r, f, node, &resolved); break;
+    case FIELD_FLAG: rc = read_flag(r, f, node, &resolved); break;
+    case FIELD_PAIR: rc = read_pair(r, f, node, &resolved); break;
+    case FIELD_CUSTOM: rc = f->read(r, node, &resolved); break;
     }
-    }
-    if (!resolved) return r->err->code;
-    if (!f->silent || !has_default(r->e, f)) {
+    if (rc == STATUS_OK && resolved && !(f->silent && has_default(r->e, f)))
         put_resolved(r, f, resolved);
-        return STATUS_OK;
-    }
-    yaml_free(resolved);
-    return STATUS_OK;
+    else
+        yaml_free(resolved);
+    return rc;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "experiment/lookup.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +38,7 @@ static char *as_path(const char *from, const char *word) {
 char *lookup_dataset_in(const char *folder) {
     char *name = NULL;
     yaml_node *root = NULL;
-    error unreadable;
-    if (manifest_read_in(&root, &unreadable, "%s", folder) == STATUS_OK)
+    if (manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK)
         name = memory_string(yaml_text_at(root, "parameters.dataset"));
     yaml_free(root);
     return name;
@@ -208,14 +206,12 @@ out:
 
 // Adds the names of the YAML files in PLACE/FOLDER.
 static void add_names(const place *p, const char *folder, strvec *names) {
+    strvec found = {0};
     char *path = memory_format("%s%s", p->folder, folder);
-    DIR *dir = opendir(path);
-    for (const struct dirent *e; dir && (e = readdir(dir));) {
-        const size_t stem = paths_stem(e->d_name);
-        if (*e->d_name == '.' || !e->d_name[stem]) continue;
-        strvec_format(names, "%.*s", (int)stem, e->d_name);
-    }
-    if (dir) closedir(dir);
+    (void)paths_list(path, paths_is_yaml, false, &found);
+    for (size_t i = 0; i < found.count; i++)
+        strvec_format(names, "%.*s", (int)paths_stem(found.items[i]), found.items[i]);
+    strvec_release(&found);
     free(path);
 }
 

@@ -13,11 +13,10 @@
 static char *flow_text(const yaml_node *value) {
     char *line;
     size_t bytes = 0;
-    error err;
     yaml_node *flow = yaml_copy(value);
     flow->flow = true;
     // It fails only for bytes that are not UTF-8, which no file has that was read.
-    if (yaml_write_text(flow, &line, &bytes, &err) != STATUS_OK) line = json_from_yaml(value);
+    if (yaml_write_text(flow, &line, &bytes, NULL) != STATUS_OK) line = json_from_yaml(value);
     yaml_free(flow);
     while (bytes && line[bytes - 1] == '\n') line[--bytes] = 0;
     return line;

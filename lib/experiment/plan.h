@@ -27,7 +27,7 @@
 // the same batch with a scaled rate.
 //
 // A run that equals one of the experiment files in the folders of the two names it, and carries the
-// figures published about that file (known_experiments.h). Of the keys in `set`, only `epochs` does
+// figures published about that file. Of the keys in `set`, only `epochs` does
 // not make it another experiment.
 //
 // `set` is applied to both files. STATUS_USAGE if they do not differ.

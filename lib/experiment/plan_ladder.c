@@ -1,17 +1,101 @@
 // SPDX-License-Identifier: MIT
 // Plans the ladder from one experiment to another, one factor at a time.
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "experiment/experiment.h"
 #include "experiment/factors.h"
-#include "experiment/known_experiments.h"
 #include "experiment/lookup.h"
 #include "experiment/plan.h"
+#include "experiment/published.h"
+
+// ---- The other experiments in the folders of the two: a rung may be one of them ----
+
+typedef struct known_experiments {
+    experiment *items; // as in their files, without --set
+    size_t count, capacity;
+    published published; // claims about them
+} known_experiments;
+
+// A file that cannot be read as an experiment is not one, and no error here.
+static status add_known(known_experiments *k, const char *path, error *err) {
+    experiment e;
+    error local = {0};
+    status rc = experiment_read(&e, path, NULL, 0, &local);
+    if (rc == STATUS_FAILED) return error_pass(&local, err);
+    if (rc != STATUS_OK) return STATUS_OK;
+    k->items = memory_grow(k->items, &k->capacity, k->count + 1, sizeof *k->items);
+    k->items[k->count++] = e;
+    return rc;
+}
+
+// Adds all files in the folder of `path`, except `a` and `b`.
+static status add_folder(known_experiments *k, const char *path, const char *a, const char *b,
+                         error *err) {
+    status rc = STATUS_OK;
+    strvec names = {0};
+    const int length = lookup_folder_length(path);
+    char *folder = memory_format("%.*s", length ? length : 1, length ? path : ".");
+    if (!paths_list(folder, paths_is_yaml, false, &names))
+        rc = error_system(err, STATUS_INPUT, errno, "cannot read the folder '%s'", folder);
+    for (size_t i = 0; rc == STATUS_OK && i < names.count; i++) {
+        char *file = memory_format("%.*s%s", length, path, names.items[i]);
+        if (strcmp(file, a) != 0 && strcmp(file, b) != 0) rc = add_known(k, file, err);
+        free(file);
+    }
+    strvec_release(&names);
+    free(folder);
+    return rc;
+}
+
+// Reads the experiment files `a` and `b`, then all others in their folders, by name, and the claims
+// about them. Skips files there that are not experiments.
+static status read_known(known_experiments *k, const char *a, const char *b, error *err) {
+    int of_a = lookup_folder_length(a), of_b = lookup_folder_length(b);
+    NEED(published_read(&k->published, a, err));
+    NEED(published_add_beside(&k->published, b, err));
+    NEED(add_known(k, a, err));
+    NEED(add_known(k, b, err));
+    NEED(add_folder(k, a, a, b, err));
+    if (of_a != of_b || strncmp(a, b, (size_t)of_a) != 0) NEED(add_folder(k, b, a, b, err));
+    return STATUS_OK;
+}
+
+static void release_known(known_experiments *k) {
+    for (size_t i = 0; i < k->count; i++) experiment_release(&k->items[i]);
+    free(k->items);
+    published_release(&k->published);
+}
+
+// Returns the experiment that equals `e` for the purpose of published figures
+// (factors_find_published), or NULL. With `any_epochs` the number of epochs may differ. Of several,
+// prefers one with published figures, then the one with the fewest keys that differ from `e`, then
+// the first one read.
+static const experiment *find_known(const known_experiments *k, const experiment *e,
+                                    bool any_epochs) {
+    const experiment *best = NULL;
+    int best_rank = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        const experiment *one = &k->items[i];
+        difference_list list;
+        if (!factors_are_published(e, one, any_epochs)) continue;
+        factors_find(one, e, &list);
+        bool figures = published_find(&k->published, NULL, one->name) != NULL;
+        int rank = (figures ? 2 * DIFFERENCES_MAX : DIFFERENCES_MAX) - (int)list.count;
+        if (best && rank <= best_rank) continue;
+        best = one;
+        best_rank = rank;
+    }
+    return best;
+}
+
+// ---- The ladder ----
 
 enum { SETS_MAX = DIFFERENCES_MAX + 8, NAME_BYTES = 120, WHY_BYTES = 512 };
 
@@ -204,7 +288,7 @@ static void put_same(yaml_node *run, const experiment *is, const experiment *kno
 // Adds the file that the run equals, if there is one, and the figures published about it. The
 // figures of a control run are not compared along the ladder.
 static void put_known(ladder *l, yaml_node *run, const experiment *is, bool aside) {
-    const experiment *known = known_experiments_find(&l->known, is, l->epochs_given);
+    const experiment *known = find_known(&l->known, is, l->epochs_given);
     const yaml_node *figures =
         known ? published_find(&l->known.published, NULL, known->name) : NULL;
     if (known) put_same(run, is, known);
@@ -319,7 +403,7 @@ out:
     return rc;
 }
 
-// ---- The ladder ----
+// ---- From the first rung to the last ----
 
 static status check_arrival(const ladder *l, error *err) {
     const yaml_node *here = l->now.resolved, *there = l->to.resolved;
@@ -352,7 +436,7 @@ static status begin(ladder *l, const char *const *set, size_t set_count, error *
     l->plan = plan_new("ladder", l->from_path);
     yaml_put(l->plan, "from", yaml_new_string(l->from.name));
     yaml_put(l->plan, "to", yaml_new_string(l->to.name));
-    NEED(known_experiments_read(&l->known, l->from_path, l->to_path, err));
+    NEED(read_known(&l->known, l->from_path, l->to_path, err));
     for (size_t i = 0; i < set_count; i++)
         l->epochs_given |= strncmp(set[i], "epochs=", strlen("epochs=")) == 0;
     add_run(l, l->from.name, "start", &l->from);
@@ -383,6 +467,6 @@ status plan_ladder(const char *from, const char *to, const char *const *set, siz
     experiment_release(&l.from);
     experiment_release(&l.to);
     experiment_release(&l.now);
-    known_experiments_release(&l.known);
+    release_known(&l.known);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/paths.h"
@@ -11,7 +12,67 @@
 #include "experiment/lookup.h"
 #include "experiment/plan.h"
 #include "experiment/published.h"
-#include "experiment/report_file.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+// ---- The file of one report: the experiments and studies that stand for its rows ----
+
+static const char REPORT_SCHEMA[] = "lockstep.report/1";
+static const char *const report_keys[] = {"schema", "source", "title", "claim", "runs", "studies"};
+
+// Finds the claim that `report` names: a name means claims/NAME.yaml, in the folder of the file or
+// in one above it; a path is relative to the file. free() `path`.
+static status report_file_claim(const yaml_node *report, char **path, error *err) {
+    const char *name;
+    *path = NULL;
+    status rc = yaml_string(yaml_find(report, "claim"), "claim", &name, err);
+    return rc == STATUS_OK ? lookup_file(report->file, "claims", name, path, err) : rc;
+}
+
+// A claim in the report's folder is the report's.
+static void find_claim(yaml_node *report) {
+    if (yaml_find(report, "claim")) return;
+    const int folder = lookup_folder_length(report->file);
+    if (paths_allow(F_OK, "%.*sclaim.yaml", folder, report->file))
+        yaml_put(report, "claim", yaml_new_string("claim.yaml"));
+}
+
+// Takes keys from the claim that the report does not have.
+static status take_from_claim(yaml_node *report, error *err) {
+    static const struct {
+        const char *key, *of;
+    } taken[] = {{"source", "name"}, {"title", "title"}};
+    yaml_node *claim = NULL;
+    char *path = NULL;
+    status rc;
+    TRY(report_file_claim(report, &path, err));
+    TRY(yaml_read_file(path, &claim, err));
+    for (size_t i = 0; i < COUNT(taken); i++) {
+        const yaml_node *value = yaml_find(claim, taken[i].of);
+        if (value && !yaml_find(report, taken[i].key))
+            yaml_put(report, taken[i].key, yaml_copy(value));
+    }
+out:
+    yaml_free(claim);
+    free(path);
+    return rc;
+}
+
+// Reads the file. `claim` defaults to the claim.yaml in the same folder, if there is one, and
+// `source` and `title` to the claim's name and title. STATUS_INPUT if it is not a report file; does
+// not check whether its rows can be run.
+static status report_file_read(const char *path, yaml_node **report, error *err) {
+    status rc = plan_read_source(path, REPORT_SCHEMA, report_keys, COUNT(report_keys), report, err);
+    if (rc != STATUS_OK) return rc;
+    find_claim(*report);
+    if (yaml_find(*report, "claim")) rc = take_from_claim(*report, err);
+    if (rc == STATUS_OK) return rc;
+    yaml_free(*report);
+    *report = NULL;
+    return rc;
+}
+
+// ---- The plan so far ----
 
 // The list being read, and the plan so far.
 typedef struct reproduction {
@@ -42,8 +103,7 @@ static bool is_all(const yaml_node *reports) {
 
 static status read_list(reproduction *p, error *err) {
     static const char *const keys[] = {"schema", "name", "title", "quick", "reports"};
-    NEED(plan_read_source(p->path, "lockstep.reproduction/1", keys, sizeof keys / sizeof *keys,
-                          &p->root, err));
+    NEED(plan_read_source(p->path, "lockstep.reproduction/1", keys, COUNT(keys), &p->root, err));
     const yaml_node *name = yaml_find(p->root, "name"), *reports = yaml_find(p->root, "reports");
     if (!name) return yaml_error(p->root, err, "'name' is missing");
     NEED(yaml_string(name, "name", &p->name, err));
@@ -156,7 +216,7 @@ static status read_row(const yaml_node *entry, row *w, error *err) {
     const yaml_node *file = entry;
     *w = (row){.entry = entry};
     if (entry->kind == YAML_MAPPING) {
-        NEED(yaml_check_keys(entry, keys, sizeof keys / sizeof *keys, err));
+        NEED(yaml_check_keys(entry, keys, COUNT(keys), err));
         w->set = yaml_find(entry, "set");
         w->name = yaml_find(entry, "name");
         w->against = yaml_find(entry, "against");
@@ -293,7 +353,7 @@ static void describe_study(reproduction *p, const yaml_node *study, const char *
     static const char *const keys[] = {"name", "title", "vary"};
     yaml_node *described = yaml_new(YAML_MAPPING);
     yaml_append(p->studies, described);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    for (size_t i = 0; i < COUNT(keys); i++) {
         const yaml_node *value = yaml_find(study, keys[i]);
         if (value) yaml_put(described, keys[i], yaml_copy(value));
     }
@@ -336,7 +396,7 @@ out:
 
 static status check_report(const yaml_node *report, const char **source, error *err) {
     if (report->kind != YAML_MAPPING) return yaml_error(report, err, "expected a report");
-    NEED(report_file_check_keys(report, err));
+    NEED(yaml_check_keys(report, report_keys, COUNT(report_keys), err));
     if (!yaml_find(report, "source")) return yaml_error(report, err, "'source' is missing");
     NEED(yaml_string(yaml_find(report, "source"), "source", source, err));
     const yaml_node *runs = yaml_find(report, "runs"), *studies = yaml_find(report, "studies");

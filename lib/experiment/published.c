@@ -206,23 +206,13 @@ out:
 
 // ---- Claims ----
 
-// Sets *seen if the claim was read already, under any path, and marks it as read.
-static void note_claim(published *p, const char *path, bool *seen) {
-    char real[PATH_MAX];
-    const char *name = realpath(path, real) ? real : path;
-    *seen = false;
-    for (size_t i = 0; i < p->claims->count; i++)
-        *seen = *seen || strcmp(p->claims->items[i]->text, name) == 0;
-    if (!(*seen)) yaml_append(p->claims, yaml_new_string(name));
-}
-
 status published_add(published *p, const char *path, error *err) {
     yaml_node *claim = NULL;
-    const char *name;
-    bool seen;
+    char real[PATH_MAX];
+    const char *place = realpath(path, real) ? real : path, *name;
     status rc = STATUS_OK;
-    note_claim(p, path, &seen);
-    if (seen) return rc;
+    if (strvec_has(&p->claims, place)) return rc;
+    strvec_add(&p->claims, place);
     TRY(yaml_read_file(path, &claim, err));
     const yaml_node *rows = list_of(claim, "rows");
     if (!rows || strcmp(text_of(yaml_find(claim, "schema")), SCHEMA) != 0)
@@ -253,9 +243,8 @@ static bool is_beside(const char *claim, const char *from) {
 
 // A claim of another report that cannot be read concerns only that report: it is left out.
 static status add_of_catalog(published *p, const char *path, const char *from, error *err) {
-    published alone = {yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
-    error ignored;
-    const bool broken = published_add(&alone, path, &ignored) == STATUS_INPUT;
+    published alone = {.entries = yaml_new(YAML_MAPPING)};
+    const bool broken = published_add(&alone, path, NULL) == STATUS_INPUT;
     published_release(&alone);
     if (broken && !is_beside(path, from)) return STATUS_OK;
     return published_add(p, path, err);
@@ -264,7 +253,7 @@ static status add_of_catalog(published *p, const char *path, const char *from, e
 status published_read(published *p, const char *from, error *err) {
     catalog c;
     bool found;
-    *p = (published){yaml_new(YAML_MAPPING), yaml_new(YAML_SEQUENCE)};
+    *p = (published){.entries = yaml_new(YAML_MAPPING)};
     status rc = lookup_catalog(from, &c, &found, err);
     if (rc == STATUS_OK && !found) return published_add_beside(p, from, err);
     for (size_t i = 0; rc == STATUS_OK && i < c.count; i++)
@@ -276,7 +265,7 @@ status published_read(published *p, const char *from, error *err) {
 
 void published_release(published *p) {
     yaml_free(p->entries);
-    yaml_free(p->claims);
+    strvec_release(&p->claims);
     *p = (published){0};
 }
 

@@ -8,11 +8,12 @@
 #define LOCKSTEP_EXPERIMENT_PUBLISHED_H
 
 #include "base/error.h"
+#include "base/strvec.h"
 #include "base/yaml_tree.h"
 
 typedef struct published {
     yaml_node *entries; // a list of entries for each name
-    yaml_node *claims;  // the paths read
+    strvec claims;      // the paths read
 } published;
 
 // Reads the claims of the catalogue that the file `from` lies in (lookup.h), or, if it lies in

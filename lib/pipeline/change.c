@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 #include "experiment/factors.h"
@@ -19,19 +20,19 @@
 enum { SHOWN_BYTES = 61 };
 
 typedef struct difference_text {
-    char *text;
-    size_t size, used, count;
+    text shown;
+    size_t count;
 } difference_text;
 
 // Writes a value as in a file; lists and mappings in JSON.
-static void show(const yaml_node *node, char text[SHOWN_BYTES]) {
+static void show(const yaml_node *node, char shown[SHOWN_BYTES]) {
     char *json = NULL;
     if (!node)
-        snprintf(text, SHOWN_BYTES, "none");
+        snprintf(shown, SHOWN_BYTES, "none");
     else if (node->kind == YAML_SCALAR)
-        snprintf(text, SHOWN_BYTES, "%s", node->text);
+        snprintf(shown, SHOWN_BYTES, "%s", node->text);
     else
-        snprintf(text, SHOWN_BYTES, "%s", json = json_from_yaml(node));
+        snprintf(shown, SHOWN_BYTES, "%s", json = json_from_yaml(node));
     free(json);
 }
 
@@ -40,17 +41,17 @@ static void add_difference(difference_text *t, const char *group, const char *ke
     char from[SHOWN_BYTES], to[SHOWN_BYTES];
     enum { MOST = 4 };
     const char *separator = t->count ? ", " : "";
-    if (++t->count > MOST || t->used >= t->size) return;
+    if (++t->count > MOST) return;
     show(before, from);
     show(now, to);
     if (t->count == MOST)
-        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", …");
+        text_append(&t->shown, ", …");
     else if (strcmp(from, to) == 0) // values that differ but look the same: a model's layers
-        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s changed",
-                                    separator, group, *group ? "." : "", key, from);
+        text_format(&t->shown, "%s%s%s%.40s %s changed", separator, group, *group ? "." : "", key,
+                    from);
     else
-        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s%.40s %s → %s",
-                                    separator, group, *group ? "." : "", key, from, to);
+        text_format(&t->shown, "%s%s%s%.40s %s → %s", separator, group, *group ? "." : "", key,
+                    from, to);
 }
 
 static bool is_shown_apart(const char *key) {
@@ -83,10 +84,11 @@ static void compare_value(difference_text *t, const char *group, const char *key
         add_difference(t, group, key, a, b);
 }
 
-size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size) {
-    difference_text t = {.text = text, .size = size};
-    *text = 0;
+size_t change_keys(const yaml_node *before, const yaml_node *now, char *keys, size_t size) {
+    difference_text t = {0};
     compare_mapping(&t, "", before, now);
+    snprintf(keys, size, "%s", text_string(&t.shown));
+    text_release(&t.shown);
     return t.count;
 }
 
@@ -110,14 +112,13 @@ static void describe_last(const pipeline *p, const planned_run *r, const planned
                           size_t size) {
     yaml_node *root = NULL;
     experiment e = {0};
-    error unreadable;
     const bool there =
-        manifest_read_in(&root, &unreadable, "%s/%s/train", p->artifacts, s->place) == STATUS_OK;
+        manifest_read_in(&root, NULL, "%s/%s/train", p->artifacts, s->place) == STATUS_OK;
     const yaml_node *before = there ? yaml_find(root, "parameters") : NULL;
     if (before && before->kind == YAML_MAPPING && !change_keys(before, r->e.resolved, why, size))
         snprintf(why, size, "different data%s, kind of device, or version",
                  r->e.weights_path ? ", initial weights" : "");
-    if (!there && read_without(p, r, &e, &unreadable) == STATUS_OK)
+    if (!there && read_without(p, r, &e, NULL) == STATUS_OK)
         (void)change_keys(e.resolved, r->e.resolved, why, size);
     experiment_release(&e);
     yaml_free(root);
@@ -167,9 +168,8 @@ static void check_schedule(const yaml_node *root, const planned_run *r, const pl
 // Earlier states do not record the revision of the arithmetic; training refuses those.
 static void check_state(const execution *x, char why[256]) {
     tensor_file f = {0};
-    error unreadable;
     char *path = memory_format("%s/train/state.st.zst", x->folder);
-    if (tensor_file_read_header(path, &f, &unreadable) == STATUS_OK) {
+    if (tensor_file_read_header(path, &f, NULL) == STATUS_OK) {
         const char *bits = tensor_file_metadata(&f, "bits");
         if (!bits || strcmp(bits, yaml_text_at(x->train, "bits")) != 0)
             snprintf(why, 256, "its state does not record the revision of the arithmetic");
@@ -194,14 +194,13 @@ static status consider(const execution *x, const planned_run *r, const planned_s
 
 static status find_candidate(const pipeline *p, const planned_run *r, const planned_seed *s,
                              candidate *best, error *err) {
-    error unusable;
     strvec keys = {0};
     status rc = store_keys(p->artifacts, &keys, err);
     if (rc != STATUS_OK) return rc;
     for (size_t i = 0; rc == STATUS_OK && i < keys.count; i++) {
         execution_list list;
         // An unusable folder must not prevent training.
-        if (store_read(p->artifacts, keys.items[i], &list, &unusable) != STATUS_OK) continue;
+        if (store_read(p->artifacts, keys.items[i], &list, NULL) != STATUS_OK) continue;
         if (list.count) rc = consider(&list.items[0], r, s, best, err);
         store_release(&list);
     }
@@ -212,12 +211,10 @@ static status find_candidate(const pipeline *p, const planned_run *r, const plan
 static status copy_state(const pipeline *p, const candidate *c, const char *key, error *err) {
     char *from = memory_format("%s/train/state.st.zst", c->folder);
     char *run = store_execution_folder(p->artifacts, key, 1);
-    char *folder = memory_format("%s/train", run);
-    char *to = memory_format("%s/state.st.zst", folder);
-    status rc = output_make_folder(folder, err);
+    char *to = memory_format("%s/train/state.st.zst", run);
+    status rc = output_make_parent(to, err);
     if (rc == STATUS_OK) rc = copy_file(from, to, err);
     free(to);
-    free(folder);
     free(run);
     free(from);
     return rc;

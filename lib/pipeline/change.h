@@ -13,7 +13,7 @@
 
 // Writes "KEY old → new, …" for two resolved experiments or the parameters of two manifests,
 // without names and other labels; cut at `size`. Returns the number of keys that differ.
-size_t change_keys(const yaml_node *before, const yaml_node *now, char *text, size_t size);
+size_t change_keys(const yaml_node *before, const yaml_node *now, char *keys, size_t size);
 
 // For a run whose key has no execution yet. Writes to `why` its differences from the run that its
 // link points to now, or else what the settings of this call change in it; "" if there are none.

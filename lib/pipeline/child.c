@@ -104,20 +104,12 @@ status child_run(const strvec *command, error *err) {
 
 // ---- Output ----
 
-static void first_line(FILE *from, char **said) {
-    char line[2048] = "";
-    rewind(from);
-    if (!fgets(line, sizeof line, from)) *line = 0;
-    line[strcspn(line, "\n")] = 0;
-    *said = memory_string(line);
-}
-
-// *answer is NULL after a failure.
+// *answer is NULL after a failure; `answer` NULL: it is dropped.
 static status run_and_read(child *c, char **answer, error *err) {
     text all = {0};
     int out[2];
     pid_t pid;
-    *answer = NULL;
+    if (answer) *answer = NULL;
     if (pipe2(out, O_CLOEXEC)) return cannot_start(c->command, errno, err);
     c->out = out[1];
     status rc = start(c, &pid, err);
@@ -130,7 +122,7 @@ static status run_and_read(child *c, char **answer, error *err) {
     }
     close(out[0]);
     while (all.length && all.data[all.length - 1] == '\n') all.data[--all.length] = 0;
-    if (rc == STATUS_OK) *answer = text_take(&all);
+    if (rc == STATUS_OK && answer) *answer = text_take(&all);
     text_release(&all);
     return rc;
 }
@@ -140,29 +132,18 @@ status child_output(const strvec *command, char **answer, error *err) {
     return run_and_read(&c, answer, err);
 }
 
-static status try_in(const char *folder, const strvec *command, char **answer, char **said,
-                     error *err) {
-    *answer = *said = NULL;
+status child_run_quietly(const char *folder, const strvec *command, error *err) {
+    char line[2048] = "";
+    error failure = {0};
     int memory = memfd_create("messages", MFD_CLOEXEC);
     FILE *messages = memory < 0 ? NULL : fdopen(memory, "w+");
     if (!messages) return cannot_start(command, errno, err);
-    child c = {.command = command, .folder = folder, .said = fileno(messages)};
-    status rc = run_and_read(&c, answer, err);
-    first_line(messages, said);
+    child c = {.command = command, .folder = folder, .said = memory};
+    status rc = run_and_read(&c, NULL, &failure);
+    rewind(messages);
+    if (!fgets(line, sizeof line, messages)) *line = 0;
     fclose(messages);
-    return rc;
-}
-
-status child_try(const strvec *command, char **answer, char **said, error *err) {
-    return try_in(NULL, command, answer, said, err);
-}
-
-status child_run_quietly(const char *folder, const strvec *command, error *err) {
-    char *answer, *said;
-    error failure = {0};
-    status rc = try_in(folder, command, &answer, &said, &failure);
-    if (rc != STATUS_OK) rc = error_set(err, rc, "%s", said && *said ? said : failure.message);
-    free(said);
-    free(answer);
+    line[strcspn(line, "\n")] = 0;
+    if (rc != STATUS_OK) rc = error_set(err, rc, "%s", *line ? line : failure.message);
     return rc;
 }

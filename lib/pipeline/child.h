@@ -17,13 +17,10 @@
 // killed by a signal, has a message. If SIGINT killed the child, this process ends by SIGINT, too.
 status child_run(const strvec *command, error *err) MUST_CHECK;
 
-// Runs the command and returns its standard output in `answer`, without trailing newlines; free()
-// it.
+// Runs the command and returns its standard output in *answer, without trailing newlines; free()
+// it. `answer` NULL: the output is dropped.
 status child_output(const strvec *command, char **answer, error *err) MUST_CHECK;
 
-// The same, but captures standard error: *said is its first line, even after a failure; free()
-// both.
-status child_try(const strvec *command, char **answer, char **said, error *err) MUST_CHECK;
 // Runs the command in this folder (NULL: that of this process; else the program's path must be
 // absolute), and drops its output. After a failure, the first line that it printed on standard
 // error is the message.

@@ -164,8 +164,7 @@ static void find_unit(const pipeline *p, const planned_runs *runs, const planned
     counting_find(p, runs, &alone, seed, wanted, &s);
     for (size_t i = 0; i < s.list->count; i++) {
         const bool counts = at < s.count && s.counting[at] == i;
-        const yaml_node *train = s.list->items[i].train;
-        const char *round = train ? yaml_text_at(train, "run.round") : "";
+        const char *round = yaml_text_at(s.list->items[i].train, "run.round");
         at += counts;
         if (*round) strvec_add(&u->seen, round);
         if (*round && counts) strvec_add(&u->counting, round);
@@ -244,10 +243,9 @@ static void find_rounds(const pipeline *p, planned_runs *runs, int rounds) {
 const char *counting_round(const planned_runs *runs, const planned_run *r, const execution_set *s) {
     for (size_t i = 0; r->in_rounds && i < runs->rounds.count; i++) {
         bool has = false;
-        for (size_t k = 0; k < s->list->count && !has; k++) {
-            const yaml_node *train = s->list->items[k].train;
-            has = train && strcmp(yaml_text_at(train, "run.round"), runs->rounds.items[i]) == 0;
-        }
+        for (size_t k = 0; k < s->list->count && !has; k++)
+            has = strcmp(yaml_text_at(s->list->items[k].train, "run.round"),
+                         runs->rounds.items[i]) == 0;
         if (!has) return runs->rounds.items[i];
     }
     return NULL;

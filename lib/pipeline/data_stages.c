@@ -12,8 +12,29 @@
 #include "data/manifest.h"
 #include "data/source/dataset_list.h"
 #include "experiment/lookup.h"
-#include "pipeline/own_data.h"
 #include "pipeline/stage.h"
+
+// ---- The user's own ----
+
+static const char *const FILES[] = {"train.st.zst", "test.st.zst", "manifest.yaml"};
+enum { FILE_COUNT = sizeof FILES / sizeof *FILES };
+
+// Returns the first file of a data set that the folder lacks; NULL: none.
+static const char *own_data_lacks(const char *folder) {
+    for (int i = 0; i < FILE_COUNT; i++)
+        if (!paths_allow(R_OK, "%s/%s", folder, FILES[i])) return FILES[i];
+    return NULL;
+}
+
+status own_data_check(const settings *s, error *err) {
+    const char *own = s->values[SETTING_DATA], *lacked = own ? own_data_lacks(own) : NULL;
+    if (!lacked) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot use data: DATA='%s': it has no %s; import-images makes such a folder",
+                     own, lacked);
+}
+
+// ---- Where they lie ----
 
 static bool is_synthetic(const planned_run *r) {
     return strcmp(r->e.dataset, DATASET_SYNTHETIC) == 0;
@@ -67,13 +88,12 @@ static char *shard_folder(const pipeline *p, const planned_run *r, error *err) {
     if (!r->own) return memory_format("%s/shards-%d-%llu", r->data, shards, seed);
     path = memory_format("%s/manifest.yaml", r->data);
     if (manifest_read(path, &root, err) != STATUS_OK) goto out;
-    const yaml_node *content = yaml_get(root, "outputs.0.content");
-    if (!content || content->kind != YAML_SCALAR)
+    const char *content = yaml_text_at(root, "outputs.0.content");
+    if (!*content)
         error_set(err, STATUS_INPUT, "cannot use data: '%s': its first output has no content hash",
                   path);
     else
-        folder = memory_format("%s/data/shards-%.12s-%d-%llu", p->artifacts, content->text, shards,
-                               seed);
+        folder = memory_format("%s/data/shards-%.12s-%d-%llu", p->artifacts, content, shards, seed);
 out:
     yaml_free(root);
     free(path);

@@ -17,6 +17,8 @@ void data_shard_command(const planned_run *r, strvec *command);
 // not official, the experiment file's own folder or data/DATASET, if it holds a data set; or else
 // one below ARTIFACTS, which data_prepare fills.
 status data_locate(const pipeline *p, planned_run *r, error *err) MUST_CHECK;
+// STATUS_INPUT if the folder that DATA names lacks one of the files of import-images.
+status own_data_check(const settings *s, error *err) MUST_CHECK;
 // Returns the user's own folder, or NULL.
 const char *data_own(const planned_run *r);
 // Do the run's data files exist?

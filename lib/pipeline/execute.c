@@ -11,7 +11,6 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "pipeline/change.h"
-#include "pipeline/child.h"
 #include "pipeline/counting.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
@@ -22,20 +21,15 @@
 
 static status check_seed(const pipeline *p, const planned_run *r, const planned_seed *seed,
                          int number, error *err) {
-    strvec command = {0}, line = {0};
-    char *folder = store_execution_folder(p->artifacts, seed->key, number), *ignored = NULL;
-    status rc = STATUS_OK;
+    strvec command = {0};
+    char *folder = store_execution_folder(p->artifacts, seed->key, number);
     planned_run_command(p, r, seed, r->file, false, &command);
     strvec_add(&command, "--out");
     strvec_format(&command, "%s/train", folder);
     strvec_add(&command, "--dry-run");
     strvec_add(&command, "-q");
-    TRY(tool_program(p, &command, &line, err));
-    TRY(child_output(&line, &ignored, err));
-out:
-    free(ignored);
+    const status rc = tool_output(p, &command, NULL, err);
     free(folder);
-    strvec_release(&line);
     strvec_release(&command);
     return rc;
 }
@@ -214,16 +208,11 @@ out:
 
 static status run_evaluate(execution_work *w, error *err) {
     strvec command = {0};
-    const tta_kind tta = w->r->e.tta;
-    char *dir = memory_format("%s/%s", w->folder, tta_folder(tta));
-    char *shown = memory_format("%s/%s", w->shown, tta_folder(tta));
+    const char *views = tta_folder(w->r->e.tta);
+    char *dir = memory_format("%s/%s", w->folder, views);
+    char *shown = memory_format("%s/%s", w->shown, views);
     status rc = STATUS_OK;
-    strvec_add(&command, "evaluate");
-    strvec_add(&command, "--model");
-    strvec_format(&command, "%s/train/model.st.zst", w->folder);
-    strvec_add_option(&command, "--data", w->r->test);
-    if (tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(tta));
-    strvec_add_option(&command, "--out", dir);
+    planned_run_evaluation(w->r, w->folder, dir, &command);
     strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
     strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
     // All executions give the same result: only the current one is reported.
@@ -250,7 +239,7 @@ static status compare_models(const execution_work *w, error *err) {
     const char *hash = NULL;
     for (size_t i = 0; i < list->count; i++) {
         const execution *x = &list->items[i];
-        const char *own = x->train ? yaml_text_at(x->train, "results.model") : "";
+        const char *own = yaml_text_at(x->train, "results.model");
         if (hash && *own && strcmp(hash, own) != 0)
             return error_set(err, STATUS_FINDING,
                              "two executions of one key end in different models: '%s' in %.12s…, "

@@ -100,20 +100,17 @@ static char *relative_lines(const pipeline *p, const char *lines) {
         text_format(&out, "%s\n", path);
         free(path);
     }
-    char *relative = text_take(&out);
-    text_release(&out);
     strvec_release(&paths);
     free(inside);
-    return relative;
+    return text_take(&out);
 }
 
 static void keep(const pipeline *p, const char *name, const char *lines) {
     char *owner = owner_of(p, name), *relative = NULL, *record = NULL;
-    error ignored;
     if (owner && strcmp(owner, lines) == 0) goto out;
     relative = relative_lines(p, lines);
     record = record_of(p, name);
-    (void)!output_write_file(record, relative, strlen(relative), &ignored);
+    (void)!output_write_file(record, relative, strlen(relative), NULL);
 out:
     free(record);
     free(relative);
@@ -122,8 +119,7 @@ out:
 
 void owned_names_keep(const pipeline *p, const owned_names *c) {
     char *folder = memory_format("%s/.names", p->artifacts);
-    error ignored;
-    const bool there = output_make_folder(folder, &ignored) == STATUS_OK;
+    const bool there = output_make_folder(folder, NULL) == STATUS_OK;
     for (size_t i = 0; i < c->names.count; i++) {
         char *place = memory_format("%s/%s", p->artifacts, c->names.items[i]);
         if (*c->notes.items[i]) p->say("note", place, c->notes.items[i]);

@@ -18,7 +18,7 @@ typedef struct owned_names {
 
 // Takes ownership of `name`, and returns the name of the folder for the results of these files (and
 // of DATA): `name`, or NAME-HASH while `name` belongs to others that still exist. Remembers it in
-// `c`. free() it. NULL, with `err` set, on failure; NULL stays NULL.
+// `c`. free() it.
 char *owned_names_take(const pipeline *p, owned_names *c, char *name,
                        const strvec *files) MUST_CHECK;
 // Records the names, and says which are not the first choice. One that cannot be recorded, as on a

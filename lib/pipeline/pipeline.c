@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +11,13 @@
 #include "base/file_lock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/tool_list.h"
 #include "pipeline/files.h"
 
 // ---- A folder for temporary files ----
+
+static const char WORK[] = ".work-";
 
 // Opens a file and locks it, if its file system has locks; -1 on failure.
 static int lock_file(const char *folder, const char *name, int flags) {
@@ -33,7 +35,7 @@ static int guard(const pipeline *p) {
 }
 
 static status make(pipeline *p, error *err) {
-    char *path = memory_format("%s/.work-XXXXXX", p->artifacts);
+    char *path = memory_format("%s/%sXXXXXX", p->artifacts, WORK);
     if (!mkdtemp(path)) {
         status rc = error_system(err, STATUS_FAILED, errno, "cannot work in '%s'", p->artifacts);
         free(path);
@@ -67,38 +69,29 @@ void work_close(pipeline *p) {
     p->work = (work_folder){.lock = -1};
 }
 
-// ARTIFACTS as a glob pattern, with special characters escaped.
-static char *old_pattern(const char *artifacts) {
-    char *text = memory_new(2 * strlen(artifacts) + sizeof "/.work-*", 1), *to = text;
-    for (const char *c = artifacts; *c; c++) {
-        if (strchr("*?[]\\", *c)) *to++ = '\\';
-        *to++ = *c;
-    }
-    stpcpy(to, "/.work-*");
-    return text;
+static bool is_work(const char *name) {
+    return strncmp(name, WORK, sizeof WORK - 1) == 0;
 }
 
-static void remove_unused(const char *folder) {
-    error ignored = {0};
+static void remove_unused(const pipeline *p, const char *name) {
+    char *folder = memory_format("%s/%s", p->artifacts, name);
     char *path = memory_format("%s/in-use", folder);
     int lock = open(path, O_RDWR | O_CLOEXEC);
     bool never_locked = lock < 0 && errno == ENOENT;
     if (never_locked || (lock >= 0 && file_lock(lock, false) == FILE_LOCK_TAKEN))
-        (void)!remove_tree(folder, &ignored);
+        (void)!remove_tree(folder, NULL);
     if (lock >= 0) close(lock);
     free(path);
+    free(folder);
 }
 
 void work_remove_old(const pipeline *p) {
-    glob_t found = {0};
-    char *pattern = old_pattern(p->artifacts);
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
-        int held = guard(p);
-        for (size_t i = 0; held >= 0 && i < found.gl_pathc; i++) remove_unused(found.gl_pathv[i]);
-        if (held >= 0) close(held);
-    }
-    globfree(&found);
-    free(pattern);
+    strvec found = {0};
+    (void)paths_list(p->artifacts, is_work, false, &found);
+    const int held = found.count ? guard(p) : -1;
+    for (size_t i = 0; held >= 0 && i < found.count; i++) remove_unused(p, found.items[i]);
+    if (held >= 0) close(held);
+    strvec_release(&found);
 }
 
 // ---- The call ----

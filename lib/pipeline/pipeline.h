@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // pipeline.h - a call of the pipeline: its settings, folders, and whom it talks to. Every command
-// gets one (pipeline_run.h, kept_runs_commands.h).
+// gets one (pipeline_run.h, kept_runs.h).
 #ifndef LOCKSTEP_PIPELINE_PIPELINE_H
 #define LOCKSTEP_PIPELINE_PIPELINE_H
 

@@ -27,6 +27,16 @@ void planned_run_command(const pipeline *p, const planned_run *r, const planned_
     strvec_add_option(command, "--threads", p->settings->values[SETTING_THREADS]);
 }
 
+void planned_run_evaluation(const planned_run *r, const char *folder, const char *out,
+                            strvec *command) {
+    strvec_add(command, "evaluate");
+    strvec_add(command, "--model");
+    strvec_format(command, "%s/train/model.st.zst", folder);
+    strvec_add_option(command, "--data", r->test);
+    if (r->e.tta != TTA_NONE) strvec_add_option(command, "--tta", tta_word(r->e.tta));
+    strvec_add_option(command, "--out", out);
+}
+
 char *planned_run_shape(const planned_run *r) {
     const program *p = &r->e.model.program;
     return memory_format("%d,%d,%d", p->input.channels, p->input.height, p->input.width);

@@ -67,6 +67,10 @@ status planned_seed_look(const pipeline *p, planned_seed *s, error *err) MUST_CH
 void planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
                          const char *file, bool complete, strvec *command);
 
+// Writes the command of the evaluation of FOLDER/train/model.st.zst with the run's views.
+void planned_run_evaluation(const planned_run *r, const char *folder, const char *out,
+                            strvec *command);
+
 // Returns the model's input shape: "3,32,32"; free() it.
 char *planned_run_shape(const planned_run *r) MUST_CHECK;
 

@@ -100,11 +100,8 @@ static status keep_plan(const planned_runs *runs, error *err) {
         yaml_read_file(runs->file, &before, NULL) == STATUS_OK && yaml_equal(before, runs->plan);
     yaml_free(before);
     if (same) return STATUS_OK;
-    char *folder = memory_format("%.*s", (int)(strrchr(runs->file, '/') - runs->file), runs->file);
-    status rc = output_make_folder(folder, err);
-    if (rc == STATUS_OK) rc = yaml_write_file(runs->plan, runs->file, err);
-    free(folder);
-    return rc;
+    NEED(output_make_parent(runs->file, err));
+    return yaml_write_file(runs->plan, runs->file, err);
 }
 
 // ---- The report ----

@@ -12,7 +12,6 @@
 #include "base/progress.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
-#include "pipeline/child.h"
 #include "pipeline/counting.h"
 #include "pipeline/store.h"
 #include "pipeline/tool.h"
@@ -58,8 +57,7 @@ static double recorded(const char *folder, const char *path) {
 
 static status draw(measuring *m, const planned_run *r, int samples, char **folder, error *err) {
     char *images = planned_run_shape(r);
-    strvec command = {0}, line = {0};
-    char *ignored = NULL;
+    strvec command = {0};
     status rc = work_open(m->p, err);
     if (rc != STATUS_OK) goto out;
     const int classes = r->e.model.program.classes;
@@ -72,12 +70,9 @@ static status draw(measuring *m, const planned_run *r, int samples, char **folde
     strvec_format(&command, "--train=%d", samples);
     strvec_format(&command, "--test=%d", samples);
     strvec_add_option(&command, "--out", *folder);
-    TRY(tool_program(m->p, &command, &line, err));
-    TRY(child_output(&line, &ignored, err));
+    TRY(tool_output(m->p, &command, NULL, err));
     strvec_add(&m->p->done, *folder);
 out:
-    free(ignored);
-    strvec_release(&line);
     strvec_release(&command);
     free(images);
     return rc;
@@ -118,15 +113,9 @@ static char *trial_key(const measuring *m, const strvec *command, char why[256])
 // Trains; false if it fails, and `why` is the reason.
 static bool run_trial(const measuring *m, const strvec *command, char why[256]) {
     error failure = {0};
-    strvec line = {0};
-    char *ignored = NULL, *said = NULL;
-    status rc = tool_program(m->p, command, &line, &failure);
-    if (rc == STATUS_OK) rc = child_try(&line, &ignored, &said, &failure);
-    if (rc != STATUS_OK) snprintf(why, 256, "%.255s", said && *said ? said : failure.message);
-    free(ignored);
-    free(said);
-    strvec_release(&line);
-    return rc == STATUS_OK;
+    const bool trained = tool_run_quietly(m->p, NULL, command, &failure) == STATUS_OK;
+    if (!trained) snprintf(why, 256, "%.255s", failure.message);
+    return trained;
 }
 
 static const rate *find_rate(const measuring *m, const char *key) {
@@ -211,9 +200,7 @@ static bool read_times(const execution_list *list, run_estimate *e) {
     process_host(host);
     for (size_t i = list->count; i-- > 0;) {
         const execution *x = &list->items[i];
-        const yaml_node *own = x->train ? yaml_get(x->train, "run.host") : NULL;
-        if (!x->finished || !own || own->kind != YAML_SCALAR || strcmp(own->text, host) != 0)
-            continue;
+        if (!x->finished || strcmp(yaml_text_at(x->train, "run.host"), host) != 0) continue;
         e->train = yaml_number_at(x->train, "results.total_seconds");
         e->evaluate = NAN;
         for (int v = 0; v < TTA_KINDS && isnan(e->evaluate); v++) {

@@ -14,7 +14,7 @@
 #include "experiment/catalog.h"
 #include "experiment/experiment.h"
 #include "experiment/lookup.h"
-#include "pipeline/own_data.h"
+#include "pipeline/data_stages.h"
 #include "pipeline/store.h"
 
 // A folder's name with both suffixes and ".lock" or "-plan.yaml" stays below the 255 bytes of a
@@ -49,9 +49,7 @@ static status check_path(const char *path, error *err) {
 static bool is_study(const char *path) {
     yaml_node *root = NULL;
     if (yaml_read_file(path, &root, NULL) != STATUS_OK) return false;
-    const yaml_node *schema = yaml_find(root, "schema");
-    const bool study =
-        schema && schema->kind == YAML_SCALAR && strcmp(schema->text, "lockstep.study/1") == 0;
+    const bool study = strcmp(yaml_text_at(root, "schema"), "lockstep.study/1") == 0;
     yaml_free(root);
     return study;
 }
@@ -148,9 +146,9 @@ status run_names_find(const pipeline *p, bool study_may_be, strvec *files, bool 
         if (study_may_be)
             *study = true;
         else
-            rc =
-                error_set(err, STATUS_USAGE, "cannot %s: '%s': it is a study, not an experiment",
-                          settings_command_name(p->settings->command), p->settings->names.items[i]);
+            rc = error_set(err, STATUS_USAGE, "cannot %s: '%s': it is a study, not an experiment",
+                           settings_commands[p->settings->command].name,
+                           p->settings->names.items[i]);
     }
     return rc;
 }

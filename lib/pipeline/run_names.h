@@ -29,7 +29,7 @@ status run_names_of(const pipeline *p, const strvec *files, size_t i, char **nam
                     error *err) MUST_CHECK;
 
 // Takes ownership of `name` and returns it as a folder name: if it is too long, cut, with a hash.
-// free() it. NULL stays NULL.
+// free() it.
 char *run_names_shortened(char *name) MUST_CHECK;
 // Returns FOLDER-FOLDER… of the plan's runs; cut, with a hash, if it is too long for a folder.
 // free() it.

@@ -95,10 +95,7 @@ static const char *const of_build[] = {
 
 enum { OF_BUILD = sizeof of_build / sizeof *of_build };
 
-// `call` is also for the message if the names are missing.
-static const struct {
-    const char *name, *summary, *call;
-} commands[COMMANDS] = {
+const pipeline_command_words settings_commands[COMMANDS] = {
     [COMMAND_EXPERIMENT] = {"experiment",
                             "run one experiment or study, from the data to the report", "EXP=NAME"},
     [COMMAND_COMPARE] = {"compare", "run several, in one report; the first one is the baseline",
@@ -121,23 +118,11 @@ const char *settings_front(void) {
     return cli_front() ? "lockstep" : "make";
 }
 
-const char *settings_command_name(pipeline_command command) {
-    return commands[command].name;
-}
-
-const char *settings_command_summary(pipeline_command command) {
-    return commands[command].summary;
-}
-
-const char *settings_command_call(pipeline_command command) {
-    return commands[command].call;
-}
-
 status settings_find_command(const char *name, pipeline_command *command, error *err) {
     const char *names[COMMANDS];
     for (int c = 0; c < COMMANDS; c++) {
         *command = (pipeline_command)c;
-        names[c] = commands[c].name;
+        names[c] = settings_commands[c].name;
         if (strcmp(name, names[c]) == 0) return STATUS_OK;
     }
     const char *near = spelling_nearest(name, names, COMMANDS);
@@ -206,7 +191,7 @@ static status unknown(pipeline_command command, const char *name, const char *wo
     return error_set(err, STATUS_USAGE,
                      "unknown setting: '%.200s'%s%s %s accepts %s; set values of an experiment "
                      "with SET=\"KEY=VALUE\"",
-                     word, *hint ? ": " : ";", hint, commands[command].name, known);
+                     word, *hint ? ": " : ";", hint, settings_commands[command].name, known);
 }
 
 void settings_answer_option(const char *name, const char *value, char text[HINT_BYTES]) {
@@ -218,7 +203,8 @@ void settings_answer_option(const char *name, const char *value, char text[HINT_
 static status check_takes(pipeline_command command, setting s, error *err) {
     if (settings_takes(command, s)) return STATUS_OK;
     return error_set(err, STATUS_USAGE, "%s does not accept %s: expected %s",
-                     commands[command].name, settings_name(s), commands[command].call);
+                     settings_commands[command].name, settings_name(s),
+                     settings_commands[command].call);
 }
 
 // Returns the length of the name in NAME=VALUE; 0 for other words: a name or a path.
@@ -370,9 +356,9 @@ static status read_assignments(settings *s, error *err) {
 
 static status need_names(const settings *s, size_t least, size_t most, error *err) {
     if (s->names.count >= least && s->names.count <= most) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "%s: %s: expected %s", commands[s->command].name,
+    return error_set(err, STATUS_USAGE, "%s: %s: expected %s", settings_commands[s->command].name,
                      s->names.count < least ? "a name is missing" : "too many names",
-                     commands[s->command].call);
+                     settings_commands[s->command].call);
 }
 
 static status need_two(const settings *s, error *err) {
@@ -422,7 +408,7 @@ static status collect_names(settings *s, error *err) {
     status rc = STATUS_OK;
     if (s->values[SETTING_EXPS] && s->values[SETTING_RUNS])
         return error_set(err, STATUS_USAGE, "%s accepts EXPS or RUNS, not both",
-                         commands[s->command].name);
+                         settings_commands[s->command].name);
     if (s->command == COMMAND_EXPLAIN && !s->values[SETTING_A] != !s->values[SETTING_B])
         return error_set(err, STATUS_USAGE, "explain: %s is missing: expected A=NAME B=NAME",
                          s->values[SETTING_A] ? "B" : "A");
@@ -439,7 +425,7 @@ static status check_named_once(const settings *s, error *err) {
         if (holds_names((setting)i) && s->values[i] && *s->values[i])
             return error_set(err, STATUS_USAGE,
                              "%s: names are given twice: as '%.200s' and in %s='%.200s'",
-                             commands[s->command].name, s->names.items[0],
+                             settings_commands[s->command].name, s->names.items[0],
                              settings_name((setting)i), s->values[i]);
     return STATUS_OK;
 }

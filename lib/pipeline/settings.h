@@ -93,12 +93,12 @@ void settings_answer_option(const char *name, const char *value, char text[HINT_
 
 // What is typed before a command's name, for messages: "make", or "lockstep" if that was typed.
 const char *settings_front(void);
-// Returns a command's name: "experiment".
-const char *settings_command_name(pipeline_command command);
-// Returns a line on it for --help, without a full stop: "list the runs that are kept".
-const char *settings_command_summary(pipeline_command command);
-// Returns the words that it needs: "EXP=NAME".
-const char *settings_command_call(pipeline_command command);
+// A command's name, a line on it for --help, without a full stop, and the words that it needs, for
+// the message if they are missing, too: "EXP=NAME".
+typedef struct pipeline_command_words {
+    const char *name, *summary, *call;
+} pipeline_command_words;
+extern const pipeline_command_words settings_commands[COMMANDS];
 // Finds the command of that name. STATUS_USAGE, with the nearest name, for any other.
 status settings_find_command(const char *name, pipeline_command *command, error *err) MUST_CHECK;
 

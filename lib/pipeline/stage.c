@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,11 @@
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "data/manifest.h"
 #include "pipeline/child.h"
-#include "pipeline/stage_result.h"
 #include "pipeline/tool.h"
 
 enum { WHY_BYTES = 512 };
@@ -47,19 +48,18 @@ static const char *shown_word(const char *word) {
 
 // Describes a change of arguments: options with their values, or paths.
 typedef struct difference {
-    char *why;
-    size_t size, used, shown;
+    text why;
+    size_t shown;
     bool options;
 } difference;
 
 static void add_change(difference *d, const char *verb, const char *word, const char *value) {
     enum { MOST = 2 };
     const bool option = strncmp(word, "--", 2) == 0;
-    if (option != d->options || d->shown == MOST || d->used >= d->size) return;
+    if (option != d->options || d->shown == MOST) return;
     if (!option || !value || strncmp(value, "--", 2) == 0) value = "";
-    d->used +=
-        (size_t)snprintf(d->why + d->used, d->size - d->used, "%s%s %.80s%s%.40s",
-                         d->shown++ ? ", " : "", verb, shown_word(word), *value ? " " : "", value);
+    text_format(&d->why, "%s%s %.80s%s%.40s", d->shown++ ? ", " : "", verb, shown_word(word),
+                *value ? " " : "", value);
 }
 
 static void add_changes(difference *d, const yaml_node *before, const strvec *now) {
@@ -71,23 +71,20 @@ static void add_changes(difference *d, const yaml_node *before, const strvec *no
             add_change(d, "no longer", before->items[i]->text, NULL);
 }
 
-// Options first; paths only if the options are the same.
-static size_t changed_words(const yaml_node *before, const strvec *now, char *why, size_t size) {
-    difference d = {.why = why, .size = size, .options = true};
-    add_changes(&d, before, now);
-    d.options = false;
-    if (!d.shown) add_changes(&d, before, now);
-    return d.used;
-}
-
-// For a folder that holds a complete manifest with another key.
+// For a folder that holds a complete manifest with another key. Options first; paths only if the
+// options are the same.
 static void explain_key(const yaml_node *root, const strvec *command, char why[WHY_BYTES]) {
-    const yaml_node *version = yaml_find(root, "version");
-    if (changed_words(yaml_find(root, "command"), command, why, WHY_BYTES)) return;
-    bool same =
-        version && version->kind == YAML_SCALAR && strcmp(version->text, cli_version()) == 0;
+    const yaml_node *before = yaml_find(root, "command");
+    difference d = {.options = true};
+    add_changes(&d, before, command);
+    d.options = false;
+    if (!d.shown) add_changes(&d, before, command);
+    const bool same = strcmp(yaml_text_at(root, "version"), cli_version()) == 0;
     snprintf(why, WHY_BYTES, "%s",
-             same ? "its inputs have changed" : "its inputs or this version have changed");
+             d.shown ? text_string(&d.why)
+             : same  ? "its inputs have changed"
+                     : "its inputs or this version have changed");
+    text_release(&d.why);
 }
 
 // Sets *done, or the reason in `why` ("": it never ran).
@@ -110,6 +107,64 @@ static status look(const stage *s, const char *key, bool *done, char why[WHY_BYT
     free(condition);
     free(path);
     return rc;
+}
+
+// ---- What came out, in a few words ----
+
+enum { WIDEST_CURVE = 16 };
+
+static double loss_of(const yaml_node *epochs, size_t i) {
+    return yaml_number_at(epochs->items[i], "loss");
+}
+
+// One block for each epoch, or for every so many of them.
+static void append_curve(const yaml_node *epochs, text *to) {
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const size_t width = epochs->count < WIDEST_CURVE ? epochs->count : WIDEST_CURVE;
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < epochs->count; i++) {
+        low = fmin(low, loss_of(epochs, i));
+        high = fmax(high, loss_of(epochs, i));
+    }
+    for (size_t k = 0; k < width; k++) {
+        const double loss = loss_of(epochs, k * (epochs->count - 1) / (width - 1));
+        const double share = high > low ? (loss - low) / (high - low) : 0;
+        text_append(to, blocks[isfinite(share) ? (size_t)lround(share * 7) : 0]);
+    }
+}
+
+static void append_loss(const yaml_node *epochs, size_t columns, text *to) {
+    const double last = loss_of(epochs, epochs->count - 1);
+    text course = {0};
+    if (epochs->count > 1) {
+        text_format(&course, "%.3g ", loss_of(epochs, 0));
+        append_curve(epochs, &course);
+        text_append(&course, " ");
+    }
+    text_format(&course, "%.3g", last);
+    text_append(to, ", loss ");
+    if (text_columns(text_string(to)) + text_columns(text_string(&course)) <= columns)
+        text_append(to, text_string(&course));
+    else
+        text_format(to, "%.3g", last);
+    text_release(&course);
+}
+
+// Appends what the manifest in the folder says: ", accuracy 0.5980, loss 2.26 ▇▄▁ 1.14" with the
+// course of the loss over the epochs, or only its end if `to` would have more than so many columns;
+// nothing for stages without such results.
+static void append_result(const char *folder, size_t columns, text *to) {
+    yaml_node *root = NULL;
+    if (manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK) {
+        const yaml_node *epochs = yaml_get(root, "results.epochs");
+        const bool trained = epochs && epochs->kind == YAML_SEQUENCE && epochs->count;
+        const double accuracy = trained
+                                    ? yaml_number_at(epochs->items[epochs->count - 1], "accuracy")
+                                    : yaml_number_at(root, "results.accuracy");
+        if (isfinite(accuracy)) text_format(to, ", accuracy %.4f", accuracy);
+        if (trained) append_loss(epochs, columns, to);
+    }
+    yaml_free(root);
 }
 
 // ---- Running ----
@@ -155,7 +210,7 @@ static void say_done(const pipeline *p, const stage *s, uint64_t began, const ch
         text_format(&what, "%.1f s", seconds);
     else
         text_append(&what, duration_text(seconds, span));
-    stage_result_append(s->dir, room, &what);
+    append_result(s->dir, room, &what);
     if (*reason && text_columns(text_string(&what)) + LEAST_REASON < room)
         text_format(&what, " (%s)", reason);
     text_cut_columns(&what, room);
@@ -174,14 +229,10 @@ status stage_check_place(const pipeline *p, error *err) {
 
 // Locks the stage. *lock is -1 if no lock can be made here: the folder may be read-only.
 static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
-    const char *slash = strrchr(s->dir, '/');
-    int parent = slash ? (int)(slash - s->dir) : 1;
-    char *folder = memory_format("%.*s", parent, slash ? s->dir : ".");
-    char *path =
-        memory_format("%.*s/.%s.lock", parent, slash ? s->dir : ".", slash ? slash + 1 : s->dir);
-    status rc = STATUS_OK;
+    const char *name = paths_name(s->dir);
+    char *path = memory_format("%.*s.%s.lock", (int)(name - s->dir), s->dir, name);
+    status rc = output_make_parent(path, err);
     *lock = -1;
-    rc = output_make_folder(folder, err);
     if (rc != STATUS_OK) {
         TRY(stage_check_place(p, err));
         goto out;
@@ -199,21 +250,17 @@ static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
         rc = error_system(err, STATUS_FAILED, errno, "cannot lock '%s'", path);
 out:
     free(path);
-    free(folder);
     return rc;
 }
 
 static status start(const pipeline *p, const stage *s, error *err) {
     strvec program = {0};
-    char *ignored = NULL;
     status rc = STATUS_OK;
     if (s->launcher) strvec_add_all(&program, s->launcher);
     TRY(tool_program(p, s->command, &program, err));
     if (s->more) strvec_add_all(&program, s->more);
-    rc = s->quiet || s->drop_output ? child_output(&program, &ignored, err)
-                                    : child_run(&program, err);
+    rc = s->quiet || s->drop_output ? child_output(&program, NULL, err) : child_run(&program, err);
 out:
-    free(ignored);
     strvec_release(&program);
     return rc;
 }

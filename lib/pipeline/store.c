@@ -53,12 +53,11 @@ static status read_stage(const char *folder, const char *name, bool *done, yaml_
 }
 
 static status check_key(const execution *x, const char *key, error *err) {
-    const yaml_node *own = yaml_find(x->train, "key");
-    if (own && own->kind == YAML_SCALAR && strncmp(own->text, key, strlen(key)) == 0)
-        return STATUS_OK;
+    const char *own = yaml_text_at(x->train, "key");
+    if (strncmp(own, key, strlen(key)) == 0) return STATUS_OK;
     return error_set(err, STATUS_FAILED,
                      "cannot use '%s': it holds the run of another key, '%.64s'; move it away",
-                     x->folder, own && own->kind == YAML_SCALAR ? own->text : "");
+                     x->folder, own);
 }
 
 static status read_execution(execution *x, const char *key, error *err) {
@@ -162,9 +161,8 @@ status store_keys(const char *artifacts, strvec *keys, error *err) {
 // Digits beyond those of the folder's name are compared with the manifests.
 static bool has_all_digits(const char *artifacts, const char *digits) {
     execution_list list;
-    error other;
     if (strlen(digits) <= STORE_KEY_DIGITS) return true;
-    if (store_read(artifacts, digits, &list, &other) != STATUS_OK) return false;
+    if (store_read(artifacts, digits, &list, NULL) != STATUS_OK) return false;
     store_release(&list);
     return strlen(digits) < SHA256_TEXT_BYTES;
 }
@@ -248,11 +246,10 @@ static bool is_foreign(const char *key) {
 
 // Does the file hold this tree? `there`: a file that may hold another one is there.
 static bool holds(const char *path, const yaml_node *tree, bool *there) {
-    error unreadable;
     yaml_node *old = NULL;
     *there = access(path, F_OK) == 0;
     const bool same =
-        *there && yaml_read_file(path, &old, &unreadable) == STATUS_OK && yaml_equal(old, tree);
+        *there && yaml_read_file(path, &old, NULL) == STATUS_OK && yaml_equal(old, tree);
     yaml_free(old);
     return same;
 }
@@ -267,33 +264,32 @@ static status write_tree(const yaml_node *tree, const char *path, bool *changed,
 
 static status write_model(const char *folder, const char *model, const yaml_node *architecture,
                           bool *changed, error *err) {
-    char *models = memory_format("%s/models", folder);
     char *path = memory_format("%s/models/%s.yaml", folder, model);
-    status rc = output_make_folder(models, err);
+    status rc = output_make_parent(path, err);
     if (rc == STATUS_OK) rc = write_tree(architecture, path, changed, err);
     free(path);
-    free(models);
     return rc;
 }
 
 status store_write_experiment(const char *folder, const char *name, const yaml_node *parameters,
                               bool *changed, error *err) {
     const yaml_node *architecture = yaml_find(parameters, "architecture");
-    const yaml_node *model = yaml_get(parameters, "architecture.name");
+    const char *model = yaml_text_at(parameters, "architecture.name");
     char *path = memory_format("%s/%s.yaml", folder, name);
     yaml_node *tree = yaml_new(YAML_MAPPING);
     status rc = STATUS_OK;
     *changed = false;
-    if (!model || model->kind != YAML_SCALAR || strchr(model->text, '/'))
+    if (!*model || strchr(model, '/'))
         rc = error_set(err, STATUS_INPUT,
                        "cannot write experiment: '%s': its parameters do not name a model", path);
     if (rc != STATUS_OK) goto out;
     for (size_t i = 0; i < parameters->count; i++) {
         if (!is_foreign(parameters->keys[i]))
             yaml_put(tree, parameters->keys[i], yaml_copy(parameters->items[i]));
-        if (strcmp(parameters->keys[i], "dataset") == 0) yaml_put(tree, "model", yaml_copy(model));
+        if (strcmp(parameters->keys[i], "dataset") == 0)
+            yaml_put(tree, "model", yaml_new_string(model));
     }
-    TRY(write_model(folder, model->text, architecture, changed, err));
+    TRY(write_model(folder, model, architecture, changed, err));
     TRY(write_tree(tree, path, changed, err));
 out:
     yaml_free(tree);

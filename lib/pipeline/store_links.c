@@ -42,18 +42,11 @@ static status put_link(const char *path, const char *target, error *err) {
     return rc;
 }
 
-static status make_parent(const char *path, error *err) {
-    char *parent = memory_format("%.*s", (int)(strrchr(path, '/') - path), path);
-    status rc = output_make_folder(parent, err);
-    free(parent);
-    return rc;
-}
-
 status store_link(const char *artifacts, const char *place, const char *key, int number,
                   error *err) {
     char old[4096];
     char *path = memory_format("%s/%s", artifacts, place), *target = NULL;
-    status rc = make_parent(path, err);
+    status rc = output_make_parent(path, err);
     if (rc != STATUS_OK) goto out;
     target = link_target(artifacts, path, key, number);
     ssize_t length = readlink(path, old, sizeof old - 1);

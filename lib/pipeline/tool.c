@@ -17,6 +17,23 @@ status tool_program(const pipeline *p, const strvec *command, strvec *program, e
     return STATUS_OK;
 }
 
+status tool_output(const pipeline *p, const strvec *command, char **answer, error *err) {
+    strvec program = {0};
+    status rc = tool_program(p, command, &program, err);
+    if (answer) *answer = NULL;
+    if (rc == STATUS_OK) rc = child_output(&program, answer, err);
+    strvec_release(&program);
+    return rc;
+}
+
+status tool_run_quietly(const pipeline *p, const char *folder, const strvec *command, error *err) {
+    strvec program = {0};
+    status rc = tool_program(p, command, &program, err);
+    if (rc == STATUS_OK) rc = child_run_quietly(folder, &program, err);
+    strvec_release(&program);
+    return rc;
+}
+
 // ---- Asking ----
 
 // Must the tool look for GPUs? Only the arithmetic of --math fast depends on the kind of device.
@@ -42,22 +59,11 @@ static status ask_here(cli_function *tool, const strvec *command, char **answer,
     return rc;
 }
 
-static status ask_program(const pipeline *p, const strvec *command, char **answer, error *err) {
-    strvec program = {0};
-    status rc;
-    *answer = NULL;
-    TRY(tool_program(p, command, &program, err));
-    rc = child_output(&program, answer, err);
-out:
-    strvec_release(&program);
-    return rc;
-}
-
 // CUDA, once opened, would not survive the forks of this process.
 status tool_ask(const pipeline *p, const strvec *command, char **answer, error *err) {
     cli_function *tool = p->find_tool ? p->find_tool(command->items[0]) : NULL;
     return tool && !looks_for_devices(command) ? ask_here(tool, command, answer, err)
-                                               : ask_program(p, command, answer, err);
+                                               : tool_output(p, command, answer, err);
 }
 
 void tool_complain(const strvec *command, error *err) {

@@ -15,6 +15,10 @@
 // and its arguments. STATUS_FAILED if the tool was not built.
 status tool_program(const pipeline *p, const strvec *command, strvec *program,
                     error *err) MUST_CHECK;
+// Starts it as child_output and child_run_quietly do.
+status tool_output(const pipeline *p, const strvec *command, char **answer, error *err) MUST_CHECK;
+status tool_run_quietly(const pipeline *p, const char *folder, const strvec *command,
+                        error *err) MUST_CHECK;
 
 // Asks the tool what it prints for this command, without a newline at the end; free() *answer,
 // which is NULL after a failure. The message of a failure is the tool's, without its name; it is

@@ -11,7 +11,7 @@
 #include "base/output.h"
 #include "base/printable.h"
 #include "base/sha256.h"
-#include "base/template_folder.h"
+#include "base/template.h"
 #include "report/charts.h"
 #include "report/drawing.h"
 #include "report/facts.h"

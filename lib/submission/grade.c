@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "pipeline/own_data.h"
+#include "pipeline/data_stages.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planned_runs.h"
 #include "submission/handed_in.h"

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/plugin.h"
-#include "base/template_folder.h"
+#include "base/template.h"
 #include "base/text.h"
 #include "data/manifest.h"
 #include "data/tta.h"
@@ -35,21 +35,19 @@ typedef struct submission {
 
 // ---- Files ----
 
+// Copies a file to FOLDER/NAME; the name may have a folder.
 static status copy_into(const char *from, const char *folder, const char *name, error *err) {
     char *to = memory_format("%s/%s", folder, name);
-    status rc = output_make_folder(folder, err);
+    status rc = output_make_parent(to, err);
     if (rc == STATUS_OK) rc = copy_file(from, to, err);
     free(to);
     return rc;
 }
 
-// Copies FROM/NAME to TO/NAME; the name may have a folder.
+// Copies FROM/NAME to TO/NAME.
 static status copy_between(const char *from, const char *to, const char *name, error *err) {
-    const char *slash = strrchr(name, '/');
     char *path = memory_format("%s/%s", from, name);
-    char *folder = memory_format("%s/%.*s", to, (int)(slash ? slash - name : 0), name);
-    status rc = copy_into(path, folder, slash ? slash + 1 : name, err);
-    free(folder);
+    status rc = copy_into(path, to, name, err);
     free(path);
     return rc;
 }
@@ -61,19 +59,16 @@ static char *packed_place(const submission *s, const char *folder) {
     return memory_format("%s/%s", s->folder, below ? folder + length + 1 : "data/own");
 }
 
-static status keep_manifest(const submission *s, const char *dir, error *err) {
+// Copies DIR/NAME to its place.
+static status keep_file(const submission *s, const char *dir, const char *name, error *err) {
     char *to = packed_place(s, dir);
-    status rc = copy_between(dir, to, "manifest.yaml", err);
+    status rc = copy_between(dir, to, name, err);
     free(to);
     return rc;
 }
 
-static status keep_turns(const submission *s, const char *dir, error *err) {
-    char *to = packed_place(s, dir);
-    status rc = copy_between(dir, to, "manifest.yaml", err);
-    if (rc == STATUS_OK) rc = copy_between(dir, to, "turns.st.zst", err);
-    free(to);
-    return rc;
+static status keep_manifest(const submission *s, const char *dir, error *err) {
+    return keep_file(s, dir, "manifest.yaml", err);
 }
 
 static status keep_data(const submission *s, const planned_run *r, error *err) {
@@ -124,10 +119,8 @@ static const char *figures_file(const char *stage) {
 // Copies the manifest of a stage of an execution, and its file of figures.
 static status keep_stage(const submission *s, const execution *x, const char *name, error *err) {
     char *from = memory_format("%s/%s", x->folder, name);
-    char *to = packed_place(s, from);
-    status rc = copy_between(from, to, "manifest.yaml", err);
-    if (rc == STATUS_OK) rc = copy_between(from, to, figures_file(name), err);
-    free(to);
+    status rc = keep_manifest(s, from, err);
+    if (rc == STATUS_OK) rc = keep_file(s, from, figures_file(name), err);
     free(from);
     return rc;
 }
@@ -136,11 +129,9 @@ static status keep_stage(const submission *s, const execution *x, const char *na
 static status keep_states(const submission *s, const execution *x, error *err) {
     const yaml_node *outputs = yaml_find(x->train, "outputs");
     char *from = memory_format("%s/train", x->folder);
-    char *to = packed_place(s, from);
     status rc = STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < outputs->count; i++)
-        rc = copy_between(from, to, yaml_text_at(outputs->items[i], "path"), err);
-    free(to);
+        rc = keep_file(s, from, yaml_text_at(outputs->items[i], "path"), err);
     free(from);
     return rc;
 }
@@ -332,36 +323,10 @@ static void choose_paragraphs(char *page, const char *marker, bool kept) {
     }
 }
 
-// Returns the pair whose first text is at `place`; NULL if there is none.
-static const char *const *find_pair(const char *place, const char *const pairs[][2], size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(place, pairs[i][0], strlen(pairs[i][0])) == 0) return pairs[i];
-    return NULL;
-}
-
-// Returns `page` with each pair's first text, "@NAME@", replaced by its second, and without empty
-// lines at the end; free() it. Other places stay.
-static char *fill_places(const char *page, const char *const pairs[][2], size_t count) {
-    text filled = {0};
-    while (*page) {
-        const char *const *pair = find_pair(page, pairs, count);
-        if (pair)
-            text_append(&filled, pair[1]);
-        else
-            text_bytes(&filled, page, 1);
-        page += pair ? strlen(pair[0]) : 1;
-    }
-    char *result = text_take(&filled);
-    for (size_t n = result ? strlen(result) : 0;
-         n > 1 && result[n - 1] == '\n' && result[n - 2] == '\n';)
-        result[--n] = 0;
-    text_release(&filled);
-    return result;
-}
-
 // Some paragraphs of the template are for one kind of data only, or for submissions with states.
 static status write_readme(const submission *s, error *err) {
-    char limit[32], *from = NULL, *page = NULL, *filled = NULL;
+    char limit[32], *from = NULL, *page = NULL;
+    text filled = {0};
     char *template = memory_format("submission.%s.md", settings_language(s->p->settings));
     char *to = memory_format("%s/README.md", s->folder);
     char *sources = run_again_sources(s->runs);
@@ -375,19 +340,25 @@ static status write_readme(const submission *s, error *err) {
     choose_paragraphs(page, "@TEMPLATES@", own_templates(s) != NULL);
     choose_paragraphs(page, "@STATES@", s->p->settings->values[SETTING_STATES] != NULL);
     snprintf(limit, sizeof limit, "%lld", (long long)s->p->settings->model_limit);
+    // In this order: a name that the user has chosen could look like a place.
     const char *const pairs[][2] = {
-        {"@NAME@", s->name},
+        {"@LIMIT@", limit},
         {"@VERSION@", s->version},
         {"@COMMIT@", s->commit},
-        {"@LIMIT@", limit},
+        {"@SOURCES@", sources},
         {"@RUNS@\n", text_string(&s->run_rows)},
         {"@MODELS@\n", text_string(&s->model_rows)},
-        {"@SOURCES@", sources},
+        {"@NAME@", s->name},
     };
-    filled = fill_places(page, pairs, sizeof pairs / sizeof *pairs);
-    rc = output_write_file(to, filled, strlen(filled), err);
+    text_append(&filled, page);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        text_replace(&filled, pairs[i][0], pairs[i][1]);
+    // An empty list at the end leaves empty lines.
+    while (filled.length > 1 && strcmp(filled.data + filled.length - 2, "\n\n") == 0)
+        filled.data[--filled.length] = 0;
+    rc = output_write_file(to, filled.data, filled.length, err);
 out:
-    free(filled);
+    text_release(&filled);
     free(page);
     free(sources);
     free(to);
@@ -441,8 +412,10 @@ static status fill(submission *s, error *err) {
     }
     collectives = reporting_collectives(s->p, s->runs);
     if (collectives) TRY(keep_manifest(s, collectives, err));
-    for (size_t i = 0; i < s->runs->turns.count; i++)
-        TRY(keep_turns(s, s->runs->turns.items[i], err));
+    for (size_t i = 0; i < s->runs->turns.count; i++) {
+        TRY(keep_manifest(s, s->runs->turns.items[i], err));
+        TRY(keep_file(s, s->runs->turns.items[i], "turns.st.zst", err));
+    }
     TRY(keep_report(s, err));
     TRY(run_again_write(s->p, s->runs, s->folder, &s->models, err));
     TRY(write_readme(s, err));

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "base/paths.h"
 #include "base/sha256.h"
-#include "pipeline/child.h"
 #include "pipeline/store.h"
 #include "pipeline/tool.h"
 
@@ -89,31 +88,26 @@ static void add_measured(const char *folder, const char *option, const char *pla
     free(path);
 }
 
-static status make_command(const pipeline *p, const char *folder, page_kind kind,
-                           const strvec *options, bool test, strvec *line, error *err) {
-    strvec command = {0};
-    status rc;
-    strvec_add(&command, "report");
-    strvec_add(&command, "-q"); // its first line is then the failure
-    TRY(add_runs(folder, &command, err));
-    strvec_add(&command, "--plan=" PAGE_PLAN);
-    add_measured(folder, "--collectives", "machine", &command);
-    add_measured(folder, "--turns", "turns", &command);
-    strvec_add_all(&command, options);
+static status make_command(const char *folder, page_kind kind, const strvec *options, bool test,
+                           strvec *command, error *err) {
+    strvec_add(command, "report");
+    strvec_add(command, "-q"); // its first line is then the failure
+    NEED(add_runs(folder, command, err));
+    strvec_add(command, "--plan=" PAGE_PLAN);
+    add_measured(folder, "--collectives", "machine", command);
+    add_measured(folder, "--turns", "turns", command);
+    strvec_add_all(command, options);
     if (paths_allow(R_OK, "%s/" PAGE_DISCUSSION, folder))
-        strvec_add(&command, "--discussion=" PAGE_DISCUSSION);
-    if (test) strvec_format(&command, "--test=%s", TEST_LINK);
+        strvec_add(command, "--discussion=" PAGE_DISCUSSION);
+    if (test) strvec_format(command, "--test=%s", TEST_LINK);
     if (kind == PAGE_OURS) {
-        strvec_add(&command, "--out=" PAGE_FOLDER);
-        strvec_add(&command, "--figures=figures");
+        strvec_add(command, "--out=" PAGE_FOLDER);
+        strvec_add(command, "--figures=figures");
     } else {
-        strvec_add(&command, "--template=" PAGE_TEMPLATES);
-        strvec_add(&command, "--out=" PAGE_OWN_FOLDER);
+        strvec_add(command, "--template=" PAGE_TEMPLATES);
+        strvec_add(command, "--out=" PAGE_OWN_FOLDER);
     }
-    TRY(tool_program(p, &command, line, err));
-out:
-    strvec_release(&command);
-    return rc;
+    return STATUS_OK;
 }
 
 // Links the test data into the folder; *link is NULL if there are none.
@@ -131,15 +125,15 @@ static status link_test(const char *folder, const char *test, char **link, error
 
 status page_make(const pipeline *p, const char *folder, page_kind kind, const strvec *options,
                  const char *test, error *err) {
-    strvec line = {0};
+    strvec command = {0};
     char *link = NULL;
     status rc;
     TRY(link_test(folder, test, &link, err));
-    TRY(make_command(p, folder, kind, options, link != NULL, &line, err));
-    rc = child_run_quietly(folder, &line, err);
+    TRY(make_command(folder, kind, options, link != NULL, &command, err));
+    rc = tool_run_quietly(p, folder, &command, err);
 out:
     if (link) unlink(link);
     free(link);
-    strvec_release(&line);
+    strvec_release(&command);
     return rc;
 }

@@ -7,10 +7,10 @@
 // know which one.
 //
 //     replay r = {0};
-//     replay_open(&r, "artifacts/single/seed-42", err);     // reads the manifest and the states
-//     replay_check_files(&r, err);                          // without training
-//     replay_compare_model(&r, &difference, err);           // likewise
-//     replay_choose(&r, 3, seed, err);                      // 3 of r.count segments
+//     replay_open(&r, "artifacts/single/seed-42", NULL, NULL, err); // reads the manifest and the
+//     states replay_check_files(&r, err);                                  // without training
+//     replay_compare_model(&r, &difference, err);                   // likewise
+//     replay_choose(&r, 3, seed);                                   // 3 of r.count segments
 //     for (size_t i = 0; i < r.count; i++)
 //         if (r.segments[i].chosen) replay_segment(&r, i, &how, &difference, err);
 //     replay_release(&r);

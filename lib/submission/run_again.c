@@ -152,8 +152,9 @@ static void write_training(script *s, const planned_run *r, const planned_seed *
     static const char where[] = " ${DEVICE:+--device \"$DEVICE\"}";
     static const char wide[] =
         " ${DEVICE:+--device \"$DEVICE\"} ${THREADS:+--threads \"$THREADS\"}";
-    const char *artifacts = s->p->artifacts;
     strvec train = {0}, evaluate = {0};
+    char *folder = memory_format("%s/%s", s->p->artifacts, seed->own);
+    char *out = memory_format("%s/%s", folder, tta_folder(r->e.tta));
     strvec_add(&train, r->tool);
     strvec_add(&train, "--experiment");
     strvec_format(&train, "%s/experiments/%s.yaml", s->folder, r->name);
@@ -162,18 +163,14 @@ static void write_training(script *s, const planned_run *r, const planned_seed *
     strvec_add_option(&train, "--train", r->train);
     if (!r->e.validation.samples) strvec_add_option(&train, "--test", r->test);
     strvec_add(&train, "--out");
-    strvec_format(&train, "%s/%s/train", artifacts, seed->own);
-    strvec_add(&evaluate, "evaluate");
-    strvec_add(&evaluate, "--model");
-    strvec_format(&evaluate, "%s/%s/train/model.st.zst", artifacts, seed->own);
-    strvec_add_option(&evaluate, "--data", r->test);
-    if (r->e.tta != TTA_NONE) strvec_add_option(&evaluate, "--tta", tta_word(r->e.tta));
-    strvec_add(&evaluate, "--out");
-    strvec_format(&evaluate, "%s/%s/%s", artifacts, seed->own, tta_folder(r->e.tta));
+    strvec_format(&train, "%s/train", folder);
+    planned_run_evaluation(r, folder, out, &evaluate);
     write_command(s, &train, wide);
     write_command(s, &evaluate, where);
     strvec_release(&evaluate);
     strvec_release(&train);
+    free(out);
+    free(folder);
 }
 
 // Adds REPORT_FLAGS, with the path of the author's text in the submission.

@@ -63,10 +63,8 @@ static status write_member(archive_reader *reader, const char *path, error *err)
     char buffer[BUFFER_BYTES];
     size_t got = 1;
     output *out = NULL;
-    char *folder = memory_string(path);
-    status rc = STATUS_OK;
-    *strrchr(folder, '/') = 0;
-    TRY(output_make_folder(folder, err));
+    status rc;
+    TRY(output_make_parent(path, err));
     TRY(output_open(path, &out, err));
     while (got) {
         TRY(archive_reader_read(reader, buffer, sizeof buffer, &got, err));
@@ -75,7 +73,6 @@ static status write_member(archive_reader *reader, const char *path, error *err)
     rc = output_commit(out, err);
 out:
     output_free(out);
-    free(folder);
     return rc;
 }
 
@@ -149,13 +146,9 @@ static status copy_member(const FTSENT *entry, const char *from, const char *fol
     if (entry->fts_info != FTS_F) why = "it is no plain file";
     if (why)
         rc = error_set(err, STATUS_INPUT, "cannot copy: '%s': file '%.200s': %s", from, name, why);
-    else {
-        char *slash = strrchr(path, '/');
-        *slash = 0;
-        rc = output_make_folder(path, err);
-        *slash = '/';
-        if (rc == STATUS_OK) rc = copy_file(entry->fts_path, path, err);
-    }
+    else
+        rc = output_make_parent(path, err);
+    if (rc == STATUS_OK) rc = copy_file(entry->fts_path, path, err);
     free(path);
     return rc;
 }

@@ -135,10 +135,9 @@ static status keep_folder(const pipeline *p, const char *folder, const char *nam
                           error *err) {
     char *place = memory_format("%s/verified", p->artifacts);
     char *kept = memory_format("%s/verified/%s", p->artifacts, name);
-    error ignored;
     status rc = output_make_folder(place, err);
     if (rc == STATUS_OK) {
-        (void)!remove_tree(kept, &ignored); // there may be none
+        (void)!remove_tree(kept, NULL); // there may be none
         if (rename(folder, kept) != 0)
             rc = error_system(err, STATUS_FAILED, errno, "cannot write folder '%s'", kept);
     }
@@ -161,14 +160,13 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     folder = memory_format("%s/unpacked/%s", p->work.path, name);
     rc = unpack_submission(archive, folder, &why);
     if (rc == STATUS_INPUT) {
-        error ignored;
-        (void)!remove_tree(folder, &ignored); // gigabytes, if many are refused
+        (void)!remove_tree(folder, NULL); // gigabytes, if many are refused
         v->refused = memory_string(why.message);
         rc = STATUS_OK;
         (void)printable(v->refused, true);
         goto out;
     }
-    TRY(rc == STATUS_OK ? rc : error_set(err, rc, "%s", why.message));
+    TRY(rc == STATUS_OK ? rc : error_pass(&why, err));
     TRY(verify_folder(p, folder, v, err));
     rc = keep_folder(p, folder, name, v, err);
 out:

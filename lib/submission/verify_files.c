@@ -64,7 +64,7 @@ static status check_manifest(files *f, const char *path, const char *times, erro
     yaml_node *root = NULL;
     error invalid = {0};
     status rc = manifest_read(path, &root, &invalid);
-    if (rc == STATUS_FAILED) return error_set(err, rc, "%s", invalid.message);
+    if (rc == STATUS_FAILED) return error_pass(&invalid, err);
     if (rc != STATUS_OK) {
         manifest_finding(&f->findings, "%s", invalid.message);
         return STATUS_OK;
@@ -119,7 +119,7 @@ static status check_records(files *f, const char *name, error *err) {
             manifest_finding(&f->findings, "%s", invalid.message);
             rc = STATUS_OK;
         } else if (rc != STATUS_OK)
-            rc = error_set(err, rc, "%s", invalid.message);
+            rc = error_pass(&invalid, err);
     }
     if (walk) fts_close(walk);
     free(root);

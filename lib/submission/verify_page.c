@@ -380,9 +380,9 @@ out:
 // Makes the page again and compares it with the author's, which moves out of its place.
 static status check_page(page *p, const pipeline *pipe, error *err) {
     const check_subject subject = p->kind == PAGE_OURS ? CHECK_FIGURES : CHECK_REPORT;
-    error why = {0}, ignored;
+    error why = {0};
     // No submission has a file there; one in the archive must not stop the verification.
-    (void)!remove_tree(p->author, &ignored);
+    (void)!remove_tree(p->author, NULL);
     if (rename(p->again, p->author) == 0)
         return verification_add_failure(p->v, subject, make_again(p, pipe, &why),
                                         p->kind == PAGE_OURS ? "the report cannot be made again"
@@ -394,14 +394,6 @@ static status check_page(page *p, const pipeline *pipe, error *err) {
                      p->kind == PAGE_OURS ? "it has no report"
                                           : "own page: it has templates, and no page by them");
     return STATUS_OK;
-}
-
-// Returns the path of `name` in the submission if there is such a file; free() it.
-static char *find_in(const char *folder, const char *name) {
-    char *path = memory_format("%s/%s", folder, name);
-    if (access(path, F_OK) == 0) return path;
-    free(path);
-    return NULL;
 }
 
 static status check_kind(page_kind kind, const pipeline *pipe, const char *folder, const char *test,
@@ -421,11 +413,8 @@ static status check_kind(page_kind kind, const pipeline *pipe, const char *folde
 
 status submission_check_page(const pipeline *pipe, const char *folder, const char *test,
                              verification *v, error *err) {
-    char *templates = find_in(folder, PAGE_TEMPLATES), *own_page = find_in(folder, PAGE_OWN_FOLDER);
-    status rc = check_kind(PAGE_OURS, pipe, folder, test, v, &v->report, err);
-    if (rc == STATUS_OK && (templates || own_page))
-        rc = check_kind(PAGE_OWN, pipe, folder, test, v, &v->own_page, err);
-    free(templates);
-    free(own_page);
-    return rc;
+    const bool own = paths_allow(F_OK, "%s/" PAGE_TEMPLATES, folder) ||
+                     paths_allow(F_OK, "%s/" PAGE_OWN_FOLDER, folder);
+    NEED(check_kind(PAGE_OURS, pipe, folder, test, v, &v->report, err));
+    return own ? check_kind(PAGE_OWN, pipe, folder, test, v, &v->own_page, err) : STATUS_OK;
 }

@@ -12,7 +12,6 @@
 #include "data/recorded.h"
 #include "data/tensor/tensor_file.h"
 #include "data/tta.h"
-#include "pipeline/child.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 #include "pipeline/tool.h"
@@ -38,17 +37,8 @@ static void add(checked_run *c, check_subject s, check_outcome o, const char *te
 
 // ---- The packed files of the run ----
 
-static char *file_of(const char *folder, const char *task, const char *name) {
-    return memory_format("%s/%s/%s", folder, task, name);
-}
-
 static bool exists(const char *folder, const char *task, const char *name) {
     return paths_allow(R_OK, "%s/%s/%s", folder, task, name);
-}
-
-static void keep_first(char **kept, const char *folder) {
-    if (*kept) return;
-    *kept = memory_string(folder);
 }
 
 static status read_once(yaml_node **root, const char *folder, const char *task, error *err) {
@@ -72,8 +62,8 @@ static status look_at_execution(const char *folder, void *context, error *err) {
     NEED(check_key(c, folder, err));
     NEED(read_once(&c->train, folder, "train", err));
     NEED(read_once(&c->evaluate, folder, tta_folder(c->r->e.tta), err));
-    if (exists(folder, "train", "model.st.zst")) keep_first(&c->model, folder);
-    if (exists(folder, "train", "state.st.zst")) keep_first(&c->states, folder);
+    if (!c->model && exists(folder, "train", "model.st.zst")) c->model = memory_string(folder);
+    if (!c->states && exists(folder, "train", "state.st.zst")) c->states = memory_string(folder);
     return STATUS_OK;
 }
 
@@ -121,8 +111,8 @@ static void check_experiment(checked_run *c) {
 static const char *input_content(const yaml_node *root, size_t at) {
     const yaml_node *inputs = yaml_find(root, "inputs");
     const yaml_node *input = inputs && at < inputs->count ? inputs->items[at] : NULL;
-    const char *source = input ? yaml_text_at(input, "source") : "";
-    return *source ? source : input ? yaml_text_at(input, "content") : "";
+    const char *source = yaml_text_at(input, "source");
+    return *source ? source : yaml_text_at(input, "content");
 }
 
 static bool has_input(const yaml_node *root, const char *content) {
@@ -176,30 +166,17 @@ static status check_data(checked_run *c, bool *equal, error *err) {
 // ---- The model ----
 
 static status evaluate_again(const checked_run *c, const char *out, yaml_node **root, error *err) {
-    strvec command = {0}, line = {0};
-    char *path = NULL, *file = NULL;
-    status rc = STATUS_OK;
-    file = file_of(c->model, "train", "model.st.zst");
-    path = memory_format("%s/manifest.yaml", out);
-    strvec_add(&command, "evaluate");
+    strvec command = {0};
+    planned_run_evaluation(c->r, c->model, out, &command);
     strvec_add(&command, "-q");
-    strvec_add_option(&command, "--model", file);
-    strvec_add_option(&command, "--data", c->r->test);
-    if (c->r->e.tta != TTA_NONE) strvec_add_option(&command, "--tta", tta_word(c->r->e.tta));
     stage_add_devices(&command, c->evaluate, NULL);
-    strvec_add_option(&command, "--out", out);
-    TRY(tool_program(c->p, &command, &line, err));
-    TRY(child_run_quietly(NULL, &line, err));
-    rc = manifest_read(path, root, err);
-out:
-    free(path);
-    free(file);
-    strvec_release(&line);
+    status rc = tool_run_quietly(c->p, NULL, &command, err);
+    if (rc == STATUS_OK) rc = manifest_read_in(root, err, "%s", out);
     strvec_release(&command);
     return rc;
 }
 
-// What was edited, or the model that does not belong to the record; NULL: nothing.
+// What was edited, or the model that does not belong to the record; "": nothing.
 static char *find_edited(const checked_run *c, const yaml_node *again) {
     static const char file[] = "predictions.st.zst", figure[] = "results.accuracy";
     const yaml_node *there = c->evaluate;

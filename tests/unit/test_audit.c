@@ -284,8 +284,6 @@ static void proportions(void **state) {
     assert_near(proportions_z(0.8774, 10000, 0.8736, 10000), 0.81387, 1e-5);
     assert_near(proportions_z(0.8736, 10000, 0.8774, 10000), -0.81387, 1e-5);
     assert_near(proportions_z(1, 100, 1, 100), 0, 0);
-    assert_near(z_p_value(1.959963984540054), 0.05, 1e-12);
-    assert_near(z_p_value(0), 1, 0);
 }
 
 // ---- Reading -----------------------------------------------------------------------------------

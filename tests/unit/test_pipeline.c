@@ -254,7 +254,7 @@ static void commands(void **state) {
     error err = {0};
     pipeline_command command;
     for (int c = 0; c < COMMANDS; c++) {
-        const char *name = settings_command_name((pipeline_command)c);
+        const char *name = settings_commands[c].name;
         assert_int_equal(settings_find_command(name, &command, NULL), STATUS_OK);
         assert_int_equal(command, c);
     }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "data/images/image_import.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -192,7 +189,7 @@ static status take(importing *x, int list, size_t place, const image *i, status 
     }
     if (rc == STATUS_OK)
         return image_square(i, r->width, d->images + place * raw_dataset_image_bytes(r), err);
-    if (rc != STATUS_INPUT) return error_set(err, rc, "%s", why->message);
+    if (rc != STATUS_INPUT) return error_pass(why, err);
     d->why[place] = memory_string(why->message);
     return STATUS_OK;
 }
@@ -251,12 +248,9 @@ out:
 static status read_archive(importing *x, error *err) {
     const char *path = x->folder->path;
     archive_reader *r = NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
-    status rc = archive_reader_open(fd, path, ARCHIVE_MEMBERS, &r, err);
+    status rc = archive_reader_open_file(path, ARCHIVE_MEMBERS, &r, err);
     if (rc == STATUS_OK) rc = read_members(x, r, err);
     archive_reader_free(r);
-    close(fd);
     return rc;
 }
 

@@ -3,12 +3,10 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "data/source/archive.h"
@@ -187,10 +185,8 @@ status image_tree_read_archive(const char *path, image_tree *t, error *err) {
     archive_reader *r = NULL;
     const char *member;
     *t = (image_tree){0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
     status rc;
-    TRY(archive_reader_open(fd, path, ARCHIVE_FOLDERS, &r, err));
+    TRY(archive_reader_open_file(path, ARCHIVE_FOLDERS, &r, err));
     TRY(add(t, memory_string(""), true, err));
     for (;;) {
         TRY(archive_reader_next(r, &member, err));
@@ -206,7 +202,6 @@ status image_tree_read_archive(const char *path, image_tree *t, error *err) {
     if (rc != STATUS_OK) (void)error_prefix(err, "cannot import '%s': ", path);
 out:
     archive_reader_free(r);
-    close(fd);
     return rc;
 }
 
@@ -214,18 +209,14 @@ bool image_tree_is_archive(const char *path) {
     archive_reader *r = NULL;
     const char *member;
     bool pictures = false, arrays = false;
-    error ignored;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    if (archive_reader_open(fd, path, ARCHIVE_MEMBERS, &r, &ignored) == STATUS_OK)
-        while (!pictures && !arrays && archive_reader_next(r, &member, &ignored) == STATUS_OK &&
+    if (archive_reader_open_file(path, ARCHIVE_MEMBERS, &r, NULL) == STATUS_OK)
+        while (!pictures && !arrays && archive_reader_next(r, &member, NULL) == STATUS_OK &&
                member) {
             const char *dot = strrchr(member, '.');
             pictures = image_ending_of(member) != ENDING_NONE;
             arrays = dot && strcmp(dot, ".npy") == 0;
         }
     archive_reader_free(r);
-    close(fd);
     return pictures;
 }
 

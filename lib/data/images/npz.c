@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "data/images/npz.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "data/source/archive.h"
@@ -59,9 +56,7 @@ status npz_read(const char *path, npz_place *place, npz_array *arrays, size_t co
     status rc;
     names[0] = '\0';
     memset(arrays, 0, count * sizeof *arrays);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
-    TRY(archive_reader_open(fd, path, ARCHIVE_MEMBERS, &r, err));
+    TRY(archive_reader_open_file(path, ARCHIVE_MEMBERS, &r, err));
     for (;;) {
         TRY(archive_reader_next(r, &member, err));
         if (!member) break;
@@ -69,7 +64,6 @@ status npz_read(const char *path, npz_place *place, npz_array *arrays, size_t co
     }
 out:
     archive_reader_free(r);
-    close(fd);
     return rc;
 }
 

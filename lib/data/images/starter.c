@@ -61,22 +61,19 @@ static status write_new(const char *path, void (*describe)(text *, const raw_dat
         return STATUS_OK;
     }
     describe(&t, data);
-    char *content = text_take(&t);
-    status rc = output_write_file(path, content, strlen(content), err);
-    free(content);
+    const status rc = output_write_file(path, text_string(&t), t.length, err);
+    text_release(&t);
     return rc;
 }
 
 status starter_write(const raw_dataset *data, const char *folder, char **path, bool *kept,
                      error *err) {
-    char *models = memory_format("%s/models", folder);
     char *model = memory_format("%s/models/%s.yaml", folder, data->name);
     *path = memory_format("%s/%s.yaml", folder, data->name);
     *kept = false;
-    status rc = output_make_folder(models, err);
+    status rc = output_make_parent(model, err);
     if (rc == STATUS_OK) rc = write_new(model, describe_model, data, kept, err);
     if (rc == STATUS_OK) rc = write_new(*path, describe_experiment, data, kept, err);
-    free(models);
     free(model);
     return rc;
 }

@@ -4,11 +4,13 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -20,6 +22,7 @@ struct archive_reader {
     struct archive_entry *entry;
     const char *name;
     archive_kind kind;
+    int own_fd; // closed with the reader; -1: none
     int members;
     bool inside;     // a member is current
     uint64_t handed; // bytes of members
@@ -89,6 +92,7 @@ status archive_reader_open(int fd, const char *name, archive_kind kind, archive_
     archive_reader *r = memory_new(1, sizeof *r);
     r->name = name;
     r->kind = kind;
+    r->own_fd = -1;
     r->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     r->archive = archive_read_new();
     r->entry = r->archive ? archive_entry_new2(r->archive) : NULL;
@@ -112,6 +116,19 @@ status archive_reader_open(int fd, const char *name, archive_kind kind, archive_
     }
     *reader = r;
     return STATUS_OK;
+}
+
+status archive_reader_open_file(const char *path, archive_kind kind, archive_reader **reader,
+                                error *err) {
+    *reader = NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
+    const status rc = archive_reader_open(fd, path, kind, reader, err);
+    if (rc == STATUS_OK)
+        (*reader)->own_fd = fd;
+    else
+        close(fd);
+    return rc;
 }
 
 // Returns why an archive must not hold a member with this name, or NULL.
@@ -201,6 +218,7 @@ void archive_reader_free(archive_reader *r) {
     if (!r) return;
     archive_entry_free(r->entry);
     archive_read_free(r->archive);
+    if (r->own_fd >= 0) close(r->own_fd);
     if (r->utf8) freelocale(r->utf8);
     free(r);
 }

@@ -33,6 +33,10 @@ typedef struct archive_reader archive_reader;
 status archive_reader_open(int fd, const char *name, archive_kind kind, archive_reader **reader,
                            error *err) MUST_CHECK;
 
+// Reads the file, which is also the name for messages.
+status archive_reader_open_file(const char *path, archive_kind kind, archive_reader **reader,
+                                error *err) MUST_CHECK;
+
 // Advances to the next plain file: *member is its path, valid until the next call, or NULL at the
 // end. Skips the unread rest of the previous member, and folders.
 status archive_reader_next(archive_reader *r, const char **member, error *err) MUST_CHECK;

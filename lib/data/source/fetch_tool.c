@@ -33,6 +33,13 @@ static dataset_reader *const readers[DATASETS] = {
 #undef DATASET
 };
 
+// What each of the tools says of itself.
+typedef struct fetch_tool {
+    const char *name;
+    const char *from_help;          // of --from
+    const char *sources, *examples; // for --help: what a source may be; lines of at most 80 columns
+} fetch_tool;
+
 typedef struct arguments {
     const fetch_tool *tool;
     const char *names; // of its data sets: "cifar10|cifar100"
@@ -225,7 +232,7 @@ static char *make_notes(const fetch_tool *t) {
     return text_take(&notes);
 }
 
-status fetch_tool_run(const fetch_tool *t, int argc, char **argv, FILE *answers, error *err) {
+static status run_tool(const fetch_tool *t, int argc, char **argv, FILE *answers, error *err) {
     arguments a = {.tool = t, .output = {.lock = -1}};
     char *names = make_names(t, &a.dataset), *notes = make_notes(t);
     const cli_option options[] = {
@@ -250,4 +257,41 @@ status fetch_tool_run(const fetch_tool *t, int argc, char **argv, FILE *answers,
     free(names);
     free(notes);
     return rc;
+}
+
+// ---- Each of the tools ----
+
+static const fetch_tool cifar = {
+    .name = "fetch-cifar",
+    .from_help = "a URL, an archive or a folder",
+    .sources = "Any packing works (tar or zip; gzip, bzip2, xz, zstd), and so does a folder of\n"
+               "unpacked files: the SHA-256 of each file is checked. CIFAR's Python version,\n"
+               "packed or unpacked as torchvision leaves it, gives the same files: its records\n"
+               "must have these hashes.\n",
+    .examples = "  fetch-cifar --out artifacts/data/cifar10\n"
+                "  fetch-cifar --from cifar-10-binary.tar.gz --split train --out - |\n"
+                "      shard --shards 4 --in - --out shards\n"
+                "  fetch-cifar --classes cat,dog --out artifacts/data/cats-and-dogs\n",
+};
+
+status fetch_cifar_tool(int argc, char **argv, FILE *answers, error *err) {
+    return run_tool(&cifar, argc, argv, answers, err);
+}
+
+static const fetch_tool mnist = {
+    .name = "fetch-mnist",
+    .from_help = "a folder or archive, or the URL of a folder",
+    .sources = "--from is a folder or an archive that contains the four IDX files, plain or as\n"
+               ".gz, or the URL of a folder that contains the .gz files. A folder made by\n"
+               "torchvision works too: the files are found in its MNIST/raw or FashionMNIST/raw.\n"
+               "\n"
+               "The files are known by their content, so other spellings of their names\n"
+               "(train-images.idx3-ubyte) and folders of these names work too.\n",
+    .examples = "  lockstep fetch-mnist --out artifacts/data/mnist\n"
+                "  lockstep fetch-mnist --dataset fashion-mnist --split test --out - |\n"
+                "      lockstep tensor info -\n",
+};
+
+status fetch_mnist_tool(int argc, char **argv, FILE *answers, error *err) {
+    return run_tool(&mnist, argc, argv, answers, err);
 }

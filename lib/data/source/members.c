@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "data/source/members.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,14 +15,89 @@
 
 #include "base/foreign_file.h"
 #include "base/memory.h"
+#include "base/paths.h"
 #include "base/progress.h"
 #include "base/redact.h"
 #include "data/source/archive.h"
 #include "data/source/download.h"
-#include "data/source/member_names.h"
 
 enum { CHUNK_BYTES = 1 << 18 };
 static const uint64_t MAX_DOWNLOAD = UINT64_C(1) << 30;
+
+// ---- Names ----
+
+// The forms of a member: NAME, NAME.gz, and its alias.
+typedef enum member_form {
+    MEMBER_PLAIN,
+    MEMBER_PACKED,
+    MEMBER_OTHER_FORM,
+    MEMBER_FORMS
+} member_form;
+
+static char plain_letter(char c) {
+    return c == '-' || c == '.' ? '_' : (char)tolower((unsigned char)c);
+}
+
+// Is `name`, of `length` bytes, the published name but for its spelling?
+static bool same_name(const char *name, size_t length, const char *published) {
+    size_t i = 0;
+    while (i < length && published[i] && plain_letter(name[i]) == plain_letter(published[i])) i++;
+    return i == length && !published[i];
+}
+
+static bool has_form(const dataset_member *m, member_form form, const char *name) {
+    static const char packed[] = ".gz";
+    const size_t length = strlen(name), end = sizeof packed - 1;
+    if (form == MEMBER_OTHER_FORM) return m->alias && same_name(name, length, m->alias);
+    if (form == MEMBER_PLAIN) return same_name(name, length, m->name);
+    return length > end && same_name(name + length - end, end, packed) &&
+           same_name(name, length - end, m->name);
+}
+
+// Returns the member that the last part of `path` names, and its form; or -1.
+static int find_member(const dataset_entry *d, const char *path, member_form *form) {
+    const char *name = paths_name(path);
+    for (size_t i = 0; i < d->member_count; i++)
+        for (int k = 0; k < MEMBER_FORMS; k++)
+            if (has_form(&d->members[i], (member_form)k, name)) {
+                *form = (member_form)k;
+                return (int)i;
+            }
+    return -1;
+}
+
+// Finds the file of a member in a folder, or, unless that is an `inner` one, in a folder of its
+// name in there. Of several the least path counts, whatever the order of the folder. *path is NULL
+// if there is none; free() it.
+static status find_form(const dataset_member *m, member_form form, const char *folder, bool inner,
+                        char **path, error *err) {
+    status rc = STATUS_OK;
+    *path = NULL;
+    DIR *entries = opendir(folder);
+    if (!entries && errno != ENOENT && errno != ENOTDIR)
+        return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", folder);
+    for (struct dirent *e; rc == STATUS_OK && entries && (e = readdir(entries));) {
+        if (!has_form(m, form, e->d_name)) continue;
+        char *found = memory_format("%s/%s", folder, e->d_name);
+        if (paths_is_folder(found)) {
+            // An unrelated folder may have such a name: train, test.
+            char *in = NULL;
+            if (!inner) rc = find_form(m, form, found, true, &in, err);
+            free(found);
+            found = in;
+        }
+        if (found && (!*path || strcmp(found, *path) < 0)) {
+            char *other = *path;
+            *path = found;
+            found = other;
+        }
+        free(found);
+    }
+    if (entries) closedir(entries);
+    return rc;
+}
+
+// ---- Reading ----
 
 typedef struct reading {
     const dataset_entry *set;
@@ -272,8 +349,8 @@ static status read_archive(reading *r, int fd, error *err) {
         TRY(archive_reader_next(s.archive, &path, err));
         if (!path) break;
         member_form form;
-        const int which = member_find(r->set, path, &form);
-        if (which < 0 && r->alike && member_find(r->alike, path, &form) >= 0) r->holds_alike = true;
+        const int which = find_member(r->set, path, &form);
+        if (which < 0 && r->alike && find_member(r->alike, path, &form) >= 0) r->holds_alike = true;
         if (which < 0) continue;
         log_debug(r->log, "reading '%s'", path);
         if (form == MEMBER_PLAIN) warn_if_unpinned(r, &r->set->members[which], path);
@@ -317,7 +394,7 @@ static status read_in_folder(reading *r, size_t which, const char *folder, error
     status rc = STATUS_OK;
     for (int i = 0; i < MEMBER_FORMS && rc == STATUS_OK && !r->origin->found[which]; i++) {
         char *path;
-        rc = member_find_file(m, order[i], folder, &path, err);
+        rc = find_form(m, order[i], folder, false, &path, err);
         if (path) rc = read_form(r, which, order[i], path, err);
         free(path);
     }
@@ -394,7 +471,7 @@ static status read_path(reading *r, error *err) {
     member_form form;
     if (S_ISDIR(st.st_mode))
         rc = read_folder(r, err);
-    else if (member_find(r->set, r->from, &form) >= 0)
+    else if (find_member(r->set, r->from, &form) >= 0)
         rc = error_set(err, STATUS_INPUT,
                        "cannot use '%s': it is one of the %zu files of %s: pass their folder",
                        r->from, r->set->member_count, r->set->name);

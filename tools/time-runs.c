@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/signals.h"
-#include "results/verdict_text.h"
+#include "report/notes.h"
 #include "timing/time_runs.h"
 
 enum { BITS = 1 };
@@ -46,31 +46,34 @@ static const char NOTES[] =
 
 // Fills comparisons of the arms from the second on with the first one.
 static void compare_arms(const timing *t, comparison *c) {
+    static const seed_group nameless = {.name = ""};
     for (size_t a = 1; a < t->count; a++) {
         const mean_estimate longer = turn_fit_difference(&t->fit, a, 0);
+        c[a].subject = c[a].baseline = &nameless;
         c[a].time = verdict_on_turns(&longer, t->fit.executions, false, &c[a].speedup);
         c[a].accuracy = verdict_none(MISSING_TEST_DATA);
     }
 }
 
-static void print_arms(const timing *t, const comparison *c) {
+static status print_arms(const timing *t, const comparison *c, page_templates *words, error *err) {
     printf("%-4s %12s  %s\n", "arm", "samples/s", "against arm 1");
     for (size_t a = 0; a < t->count; a++) {
         const estimate seconds = turn_fit_seconds(&t->fit, a);
         text said = {0};
-        if (a) verdict_append_times(&said, &c[a]);
+        if (a) NEED(notes_say(words, "verdict.time", &c[a], &said, err));
         printf("%-4zu %12.1f  %s\n", a + 1, 1 / seconds.value, text_string(&said));
         text_release(&said);
     }
+    return STATUS_OK;
 }
 
-static void answer(const timing *t) {
+static status answer(const timing *t, page_templates *words, error *err) {
     comparison *c = memory_new(t->count, sizeof *c);
     compare_arms(t, c);
     compare_table(c + 1, t->count - 1);
-
-    print_arms(t, c);
+    const status rc = print_arms(t, c, words, err);
     free(c);
+    return rc;
 }
 
 // ---- The tool ----
@@ -79,6 +82,7 @@ static status work(void *argument, const cli_call *call, error *err) {
     const arguments *a = argument;
     manifest m = {0};
     timing t = {0};
+    page_templates *words = NULL;
     int lock = -1;
     const time_options o = {.commands = call->operands->items,
                             .count = call->operands->count,
@@ -99,9 +103,11 @@ static status work(void *argument, const cli_call *call, error *err) {
         TRY(output_make_folder(a->out, err));
         TRY(output_lock_folder(a->out, call->log, &lock, err));
     }
+    TRY(page_templates_open(&words, "en", NULL, err));
     TRY(time_runs(&o, &m, &t, err));
-    answer(&t);
+    rc = answer(&t, words, err);
 out:
+    page_templates_close(words);
     timing_release(&t);
     output_unlock_folder(lock);
     manifest_release(&m);

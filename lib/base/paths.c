@@ -16,6 +16,11 @@ const char *paths_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+char *paths_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
+}
+
 size_t paths_stem(const char *path) {
     static const char ending[] = ".yaml";
     const size_t length = strlen(path), own = sizeof ending - 1;

@@ -12,6 +12,8 @@
 
 // Returns the last part of a path.
 const char *paths_name(const char *path);
+// Returns the folder that a path is in: "." if it names none. free() it.
+char *paths_folder(const char *path) MUST_CHECK;
 // Returns the length of a path without its ending .yaml, or the whole length if it has none.
 size_t paths_stem(const char *path);
 // Is it the name of a YAML file that is not hidden?

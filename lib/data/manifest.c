@@ -428,12 +428,15 @@ status manifest_remove_old(const manifest *m, const char *folder, error *err) {
 
 // ---- Outputs ----
 
-const char *manifest_output_content(const yaml_node *root, const char *name) {
-    const yaml_node *outputs = yaml_find(root, "outputs");
+const yaml_node *manifest_output(const yaml_node *root, const char *name) {
+    const yaml_node *outputs = yaml_get(root, "outputs");
     for (size_t i = 0; outputs && i < outputs->count; i++)
-        if (strcmp(yaml_text_at(outputs->items[i], "path"), name) == 0)
-            return yaml_text_at(outputs->items[i], "content");
-    return "";
+        if (strcmp(yaml_text_at(outputs->items[i], "path"), name) == 0) return outputs->items[i];
+    return NULL;
+}
+
+const char *manifest_output_content(const yaml_node *root, const char *name) {
+    return yaml_text_at(manifest_output(root, name), "content");
 }
 
 // ---- Freshness ----

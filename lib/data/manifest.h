@@ -97,7 +97,9 @@ status manifest_read(const char *path, yaml_node **root, error *err) MUST_CHECK;
 status manifest_read_in(yaml_node **root, error *err, const char *folder, ...)
     PRINTF_LIKE(3, 4) MUST_CHECK;
 
-// Returns the content hash that a manifest records for its output `name`: "model.st.zst"; "": none.
+// Returns what a manifest records of its output `name`: "model.st.zst", and the content hash. NULL
+// and "" if there is none; `root` may be NULL.
+const yaml_node *manifest_output(const yaml_node *root, const char *name);
 const char *manifest_output_content(const yaml_node *root, const char *name);
 
 // Checks whether the stage in `folder` is done for these conditions. Each is "PATH=VALUE" (a path

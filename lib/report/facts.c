@@ -63,7 +63,7 @@ static yaml_node *days_node(const run_list *list) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     for (size_t i = 0; i < list->execution_count; i++) {
         const run *one = &list->executions[i];
-        const char *start = run_text(one->train ? one->train : one->evaluate, "run.start");
+        const char *start = yaml_text_at(one->train ? one->train : one->evaluate, "run.start");
         if (strlen(start) < DAY) continue;
         if (!*first || strcmp(start, first) < 0) first = start;
         if (strcmp(start, last) > 0) last = start;
@@ -87,15 +87,8 @@ static void make_printable(yaml_node *node) {
     for (size_t i = 0; i < node->count; i++) make_printable(node->items[i]);
 }
 
-// Those of a whole reproduction are below `reports`, too, but a terminal shows none of these.
-static void drop_charts(const yaml_node *root) {
-    yaml_node *charts = (yaml_node *)(uintptr_t)yaml_find(root, "charts");
-    for (size_t i = 0; charts && charts->kind == YAML_MAPPING && i < charts->count; i++)
-        yaml_put(charts, charts->keys[i], json_new_text(NULL));
-}
-
 // The charts of a reproduction are those of its reports, and the differences.
-static status put_whole(yaml_node *root, const results *r, bool drawings, error *err) {
+static status put_whole(yaml_node *root, const results *r, bool pictures, error *err) {
     status rc = facts_put_runs(root, r, err);
     if (rc == STATUS_OK) rc = facts_put_view(root, r, err);
     if (rc != STATUS_OK) return rc;
@@ -105,13 +98,12 @@ static status put_whole(yaml_node *root, const results *r, bool drawings, error 
     yaml_put(root, "commands", facts_commands(&r->list));
     if (r->reproduction)
         rc = facts_put_reproduction(root, r, err);
-    else if (drawings)
+    else if (pictures)
         rc = facts_put_mistakes(root, r, err);
-    if (!drawings) drop_charts(root);
     return rc;
 }
 
-status facts_make(facts *f, const results *r, const facts_head *head, bool drawings, error *err) {
+status facts_make(facts *f, const results *r, const facts_head *head, bool pictures, error *err) {
     yaml_node *root = yaml_new(YAML_MAPPING), *figures = facts_figures(r);
     *f = (facts){.results = r, .root = root, .figures = figures};
     yaml_put(root, "schema", json_new_text("lockstep.facts/1"));
@@ -123,7 +115,7 @@ status facts_make(facts *f, const results *r, const facts_head *head, bool drawi
     yaml_put(root, "discussed", yaml_new_boolean(false)); // by what has read the author's text
     yaml_put(root, "machine", machine_node(&r->list));
     yaml_put(root, "days", days_node(&r->list));
-    const status rc = put_whole(root, r, drawings, err);
+    const status rc = put_whole(root, r, pictures, err);
     yaml_put(root, "figures", figures);
     make_printable(root);
     if (rc != STATUS_OK) facts_release(f);

@@ -24,10 +24,9 @@ typedef struct facts {
     const yaml_node *figures; // in it: in the order of results' figures
 } facts;
 
-// `r` must outlive the facts. Without `drawings` there are no charts, as if nothing could be drawn,
-// and no test images are read for them. STATUS_INPUT if a manifest that only they need cannot be
-// read.
-status facts_make(facts *f, const results *r, const facts_head *head, bool drawings,
+// `r` must outlive the facts. Without `pictures` no test images are read, and there are no
+// `mistakes`. STATUS_INPUT if a manifest that only they need cannot be read.
+status facts_make(facts *f, const results *r, const facts_head *head, bool pictures,
                   error *err) MUST_CHECK;
 void facts_release(facts *f);
 // Writes report.json, in which each run is once and no picture is. The facts are then no longer

@@ -51,7 +51,8 @@ static status add_raw_losses(yaml_node *chart, const results *r, const run *one,
     steps s;
     status rc = steps_read(one, &s, err);
     if (rc != STATUS_OK) return rc;
-    rc = run_check_content(one->folder, one->train, "steps.st.zst", s.file.content, err);
+    const file_place file = metric_file_of(FILE_STEPS, one);
+    rc = run_check_content(&file, s.file.content, err);
     const size_t stride = (s.count + THIN_TO - 1) / THIN_TO;
     const double per_epoch = one->epoch_count ? one->steps_per_epoch : (double)s.count;
     if (rc == STATUS_OK) {
@@ -122,7 +123,7 @@ static const char *accuracy_words(const results *r, bool time) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         trained += one->train != NULL;
-        validated += *run_text(one->train, "parameters.validation.samples") != 0;
+        validated += *yaml_text_at(one->train, "parameters.validation.samples") != 0;
     }
     if (!validated) return time ? "accuracy_time" : "accuracy";
     if (validated == trained) return time ? "validation_time" : "validation";
@@ -132,7 +133,7 @@ static const char *accuracy_words(const results *r, bool time) {
 // ---- Comparisons ----
 
 static yaml_node *percent_of(const figure *f) {
-    return facts_range(100 * f->value, (interval){100 * f->low, 100 * f->high});
+    return facts_range((estimate){100 * f->value, {100 * f->low, 100 * f->high}});
 }
 
 // The time of an experiment, with the interval that its verdict is about: of the ratio to the
@@ -143,7 +144,7 @@ static yaml_node *time_of(const results *r, const comparison *c, const figure *t
     if (baseline)
         range = (interval){baseline->value / c->speedup.range.high,
                            baseline->value / c->speedup.range.low};
-    return facts_range(time->value, range);
+    return facts_range((estimate){time->value, range});
 }
 
 // Each experiment by its time and its accuracy. A time without a verdict is not drawn: it may be
@@ -194,8 +195,7 @@ static void put_walk(yaml_node *charts, const results *r, bool time) {
     for (size_t i = 0; whole && i < p->count; i++) {
         const planned *one = &p->items[i];
         const comparison *c = &one->step;
-        const estimate points = {c->accuracy_difference, c->accuracy_range};
-        const estimate *change = time ? &c->seconds : &points;
+        const estimate *change = time ? &c->seconds : &c->accuracy_difference;
         const verdict *v = time ? &c->time : &c->accuracy;
         const double own =
             scale * results_group_value(r, &one->runs, time ? "seconds_per_epoch" : "accuracy");
@@ -262,7 +262,7 @@ static void put_study_curve(yaml_node *charts, const results *r) {
             const figure *f = results_group_figure(r, &p->items[at].runs, "accuracy");
             if (!f || isnan(f->value)) continue;
             yaml_node *item = chart_add(chart, "");
-            yaml_put(item, "x", facts_range(values[at], (interval){NAN, NAN}));
+            yaml_put(item, "x", facts_range((estimate){values[at], {NAN, NAN}}));
             yaml_put(item, "y", percent_of(f));
         }
         yaml_put(chart, "key", json_new_text(key));

@@ -6,12 +6,13 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "data/images/image.h"
+#include "data/manifest.h"
 #include "report/charts.h"
 #include "report/facts_parts.h"
 #include "results/mistakes.h"
 
 static const char *predictions_of(const run *one) {
-    return run_text(run_file(one->evaluate, "outputs", "predictions.st.zst"), "content");
+    return manifest_output_content(one->evaluate, "predictions.st.zst");
 }
 
 // Returns the name of the first run before this one with the same predictions; "" if there is none.

@@ -40,6 +40,16 @@ static yaml_node *verdict_node(const verdict *v) {
     return node;
 }
 
+yaml_node *facts_rules(void) {
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "executions", yaml_new_integer(VERDICT_EXECUTIONS));
+    yaml_put(node, "rounds", yaml_new_integer(VERDICT_ROUNDS));
+    yaml_put(node, "seeds", yaml_new_integer(VERDICT_SEEDS));
+    yaml_put(node, "time_margin", yaml_new_number(VERDICT_TIME_MARGIN));
+    yaml_put(node, "accuracy_margin", yaml_new_number(VERDICT_ACCURACY_MARGIN));
+    return node;
+}
+
 // ---- Values of several parts ----
 
 yaml_node *facts_names(const seed_group *g) {
@@ -48,11 +58,11 @@ yaml_node *facts_names(const seed_group *g) {
     return names;
 }
 
-yaml_node *facts_range(double value, interval range) {
+yaml_node *facts_range(estimate e) {
     yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "value", json_new_number(value));
-    yaml_put(node, "low", json_new_number(range.low));
-    yaml_put(node, "high", json_new_number(range.high));
+    yaml_put(node, "value", json_new_number(e.value));
+    yaml_put(node, "low", json_new_number(e.range.low));
+    yaml_put(node, "high", json_new_number(e.range.high));
     return node;
 }
 
@@ -79,6 +89,7 @@ static yaml_node *setting_node(const comparison *c) {
 }
 
 yaml_node *facts_comparison(const comparison *c, const char *owner) {
+    const estimate points = c->accuracy_difference;
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(owner));
     yaml_put(node, "subject", json_new_text(c->subject->name));
@@ -89,13 +100,13 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_put(node, "identical", yaml_new_boolean(c->identical));
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
     yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : json_new_text(NULL));
-    yaml_put(node, "ratio", facts_range(c->speedup.value, c->speedup.range));
-    yaml_put(node, "spread", facts_range((double)NAN, c->spread));
-    yaml_put(node, "seconds", facts_range(c->seconds.value, c->seconds.range));
-    yaml_put(node, "total", facts_range(c->total.value, c->total.range));
+    yaml_put(node, "ratio", facts_range(c->speedup));
+    yaml_put(node, "spread", facts_range((estimate){(double)NAN, c->spread}));
+    yaml_put(node, "seconds", facts_range(c->seconds));
+    yaml_put(node, "total", facts_range(c->total));
     yaml_put(node, "points",
-             facts_range(100 * c->accuracy_difference,
-                         (interval){100 * c->accuracy_range.low, 100 * c->accuracy_range.high}));
+             facts_range((estimate){100 * points.value,
+                                    {100 * points.range.low, 100 * points.range.high}}));
     yaml_put(node, "time", verdict_node(&c->time));
     yaml_put(node, "accuracy_verdict", verdict_node(&c->accuracy));
     return node;
@@ -124,7 +135,7 @@ static yaml_node *published_of_item(const planned *one) {
     const yaml_node *list = yaml_find(one->entry, "published");
     yaml_node *all = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++) {
-        const char *source = run_text(list->items[i], "source");
+        const char *source = yaml_text_at(list->items[i], "source");
         if (published_entry(one->entry, source, NULL) != list->items[i]) continue;
         yaml_node *node = yaml_new(YAML_MAPPING);
         yaml_put(node, "source", json_new_text(source));
@@ -142,8 +153,8 @@ static yaml_node *changes_of(const planned *one) {
     for (size_t i = 0; changes && changes->kind == YAML_MAPPING && i < changes->count; i++) {
         yaml_node *change = yaml_new(YAML_MAPPING);
         yaml_put(change, "key", json_new_text(changes->keys[i]));
-        yaml_put(change, "from", json_new_text(run_text(changes->items[i], "0")));
-        yaml_put(change, "to", json_new_text(run_text(changes->items[i], "1")));
+        yaml_put(change, "from", json_new_text(yaml_text_at(changes->items[i], "0")));
+        yaml_put(change, "to", json_new_text(yaml_text_at(changes->items[i], "1")));
         yaml_append(list, change);
     }
     return list;
@@ -175,7 +186,8 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
         if (&p->items[i].runs == control->step.baseline) batch = &p->items[i];
     if (!batch || !batch->compared) return json_new_text(NULL);
     const verdict *came = &control->step.accuracy, *went = &batch->step.accuracy;
-    const double back = control->step.accuracy_difference, lost = -batch->step.accuracy_difference;
+    const double back = control->step.accuracy_difference.value,
+                 lost = -batch->step.accuracy_difference.value;
     if (!verdict_is_difference(came) || !verdict_is_difference(went) || !(back > 0) || !(lost > 0))
         return json_new_text(NULL);
     yaml_node *node = yaml_new(YAML_MAPPING);
@@ -189,15 +201,15 @@ static yaml_node *cause_of(const plan *p, const planned *control) {
 static yaml_node *item_node(const plan *p, const planned *one) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(one->name));
-    yaml_put(node, "role", json_new_text(run_text(one->entry, "role")));
+    yaml_put(node, "role", json_new_text(yaml_text_at(one->entry, "role")));
     yaml_put(node, "runs", facts_names(&one->runs));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
     yaml_put(node, "model_hash", json_new_text(one->runs.runs[0]->model_content));
     yaml_put(node, "factors", facts_list(one, "factors"));
     yaml_put(node, "changes", changes_of(one));
     yaml_put(node, "values", values_of(p, one));
-    yaml_put(node, "kept", json_new_text(run_text(one->entry, "kept")));
-    yaml_put(node, "because", json_new_text(run_text(one->entry, "because")));
+    yaml_put(node, "kept", json_new_text(yaml_text_at(one->entry, "kept")));
+    yaml_put(node, "because", json_new_text(yaml_text_at(one->entry, "because")));
     yaml_put(node, "published", published_of_item(one));
     yaml_put(node, "cause", cause_of(p, one));
     yaml_put(node, "compared",
@@ -359,7 +371,7 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     const size_t fastest = find_fastest(p);
     const planned *in_time = planned_largest_in_time(p);
     const planned *in_accuracy = planned_largest_in_accuracy(p);
-    yaml_put(node, "title", json_new_text(run_text(p->head, "title")));
+    yaml_put(node, "title", json_new_text(yaml_text_at(p->head, "title")));
     yaml_put(node, "from", json_new_text(p->from));
     yaml_put(node, "to", json_new_text(p->to));
     yaml_put(node, "study", json_new_text(p->name));

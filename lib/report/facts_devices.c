@@ -56,8 +56,8 @@ static yaml_node *device_nodes(const run *one) {
         prefix[strlen(prefix) - 1] = 0;
         yaml_put(node, "number", json_new_count((int64_t)k));
         yaml_put(node, "metric", json_new_text(prefix));
-        yaml_put(node, "first", json_new_text(run_text(devices->items[k], "first")));
-        yaml_put(node, "last", json_new_text(run_text(devices->items[k], "last")));
+        yaml_put(node, "first", json_new_text(yaml_text_at(devices->items[k], "first")));
+        yaml_put(node, "last", json_new_text(yaml_text_at(devices->items[k], "last")));
         yaml_append(list, node);
         free(prefix);
     }
@@ -134,8 +134,8 @@ static void put_gpus(yaml_node *node, const run *one) {
         yaml_node *gpu = yaml_new(YAML_MAPPING);
         char *metric = memory_format("gpu.%zu", i);
         yaml_put(gpu, "metric", json_new_text(metric));
-        yaml_put(gpu, "device", json_new_text(run_text(item, "device")));
-        yaml_put(gpu, "model", json_new_text(run_text(item, "name")));
+        yaml_put(gpu, "device", json_new_text(yaml_text_at(item, "device")));
+        yaml_put(gpu, "model", json_new_text(yaml_text_at(item, "name")));
         yaml_append(list, gpu);
         free(metric);
     }

@@ -79,14 +79,14 @@ static void put_origin(yaml_node *node, const results *r, const figure *f) {
     if (f->run && f->row->over == OVER_NOTHING) add_executions(ids, r, f);
     if (!f->run) add_runs(ids, r, f, f->of);
     if (!f->run) add_runs(ids, r, f, f->against);
-    const char *folder, *name = f->run ? metric_file_of(f->row, f->run, &folder) : NULL;
+    const file_place from = f->run ? metric_file_of(f->row->file, f->run) : (file_place){0};
     if (ids->count) {
         yaml_put(node, "from", ids);
         return;
     }
     yaml_free(ids);
-    if (!name) return;
-    char *file = origin_tidy_path(folder, name); // as `files` lists it
+    if (!from.name) return;
+    char *file = origin_tidy_path(from.folder, from.name); // as `files` lists it
     yaml_put(node, "file", json_new_text(file));
     free(file);
 }

@@ -54,7 +54,7 @@ enum { PROPERTIES = sizeof properties / sizeof *properties };
 
 static yaml_node *property_of(const run *one, const property *p) {
     if (p->of) return p->of(one);
-    return json_new_text(run_text(one->train ? one->train : one->evaluate, p->path));
+    return json_new_text(yaml_text_at(one->train ? one->train : one->evaluate, p->path));
 }
 
 // What all runs have in common, and the rest for each run.
@@ -103,7 +103,7 @@ yaml_node *facts_excluded(const run *one) {
 
 static void add_file(yaml_node *files, const char *name, const char *role, char *path,
                      const yaml_node *file) {
-    const char *content = run_text(file, "content");
+    const char *content = yaml_text_at(file, "content");
     int64_t bytes = -1;
     yaml_node *node = yaml_new(YAML_MAPPING);
     if (run_count(file, "bytes", &bytes, NULL) != STATUS_OK) bytes = -1;
@@ -111,7 +111,7 @@ static void add_file(yaml_node *files, const char *name, const char *role, char 
     yaml_put(node, "role", json_new_text(role));
     yaml_put(node, "path", json_new_text(path));
     yaml_put(node, "bytes", json_new_count(bytes));
-    yaml_put(node, "hash", json_new_text(*content ? content : run_text(file, "sha256")));
+    yaml_put(node, "hash", json_new_text(*content ? content : yaml_text_at(file, "sha256")));
     yaml_append(files, node);
     free(path);
 }
@@ -126,17 +126,17 @@ static void add_stage(yaml_node *files, const char *name, const char *folder,
     const yaml_node *outputs = root ? yaml_find(root, "outputs") : NULL, *main = NULL;
     if (!root) return;
     for (size_t i = 0; outputs && !main && i < outputs->count; i++)
-        if (*run_text(outputs->items[i], "content")) main = outputs->items[i];
+        if (*yaml_text_at(outputs->items[i], "content")) main = outputs->items[i];
     add_file(files, name, "manifest", origin_tidy_path(folder, "manifest.yaml"), NULL);
     yaml_node *row = files->items[files->count - 1];
-    yaml_put(row, "of", json_new_text(run_text(main, "path")));
-    yaml_put(row, "hash", json_new_text(run_text(main, "content")));
+    yaml_put(row, "of", json_new_text(yaml_text_at(main, "path")));
+    yaml_put(row, "hash", json_new_text(yaml_text_at(main, "content")));
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         const yaml_node *list = yaml_find(root, lists[k].list);
         for (size_t i = 0; list && i < list->count; i++) {
             const yaml_node *file = list->items[i];
-            add_file(files, name, lists[k].role, origin_tidy_path(folder, run_text(file, "path")),
-                     file);
+            add_file(files, name, lists[k].role,
+                     origin_tidy_path(folder, yaml_text_at(file, "path")), file);
         }
     }
 }

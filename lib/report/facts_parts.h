@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/yaml_tree.h"
-#include "report/published_figures.h"
 #include "results/results.h"
 
 // Adds `runs`.
@@ -31,7 +30,7 @@ status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CH
 // The names of its runs.
 yaml_node *facts_names(const seed_group *g);
 // {value, low, high}.
-yaml_node *facts_range(double value, interval range);
+yaml_node *facts_range(estimate e);
 // A list in the plan, or an empty one.
 yaml_node *facts_list(const planned *one, const char *key);
 // Finds the keys that differ among the variants; their number, or 0 if a value is no scalar.
@@ -39,6 +38,8 @@ size_t facts_differing_keys(const plan *p, const char *keys[2]);
 
 // A list of mappings {of, a, b} (results/reasons.h).
 yaml_node *facts_reasons(const reason_list *list);
+// The limits of verdicts.
+yaml_node *facts_rules(void);
 // A comparison whose figures belong to `owner`.
 yaml_node *facts_comparison(const comparison *c, const char *owner);
 // The steps of a ladder, or the variants of a study.
@@ -58,11 +59,31 @@ yaml_node *facts_commands(const run_list *list);
 // comes from.
 yaml_node *facts_figures(const results *r);
 
+// The kinds of published figures, in display order.
+typedef enum published_key {
+    PUBLISHED_ACCURACY, // percent
+    PUBLISHED_SECONDS_PER_EPOCH,
+    PUBLISHED_TOTAL_SECONDS,
+    PUBLISHED_TRAIN_LOSS,
+    PUBLISHED_BATCH_MS,
+    PUBLISHED_LOAD_SECONDS,
+    PUBLISHED_UPDATE_SECONDS,
+    PUBLISHED_SPEED_UP,
+    PUBLISHED_KEYS
+} published_key;
+// The list `published` of the run's experiment, or NULL.
+const yaml_node *published_of(const run *one);
+// Appends a published figure as written: "72.80", "55–65".
+void published_append_figure(text *out, const yaml_node *node);
 // A value as the page shows it: "64.12 %", "0.3912†"; "" if it is not finite.
 yaml_node *facts_shown(double value, const metric_style *style, bool simulated);
 // Our figure of the kind of a published one, of the group: the mean over its runs; null if it is
 // unknown. A speed-up is known only with a verdict on time.
 yaml_node *facts_own_figure(const results *r, const seed_group *g, published_key key);
+// Both: `published`, every figure of that kind for the group, as "63.70 %" or "78–82 %", separated
+// by semicolons, and ours, `here`. STATUS_INPUT if one is no figure.
+status facts_put_pair(yaml_node *node, const results *r, const seed_group *g, published_key key,
+                      error *err) MUST_CHECK;
 // The epochs that the published figures of a run took; null if they took as many as the run.
 yaml_node *facts_other_epochs(const run *one);
 // Published figures beside ours.

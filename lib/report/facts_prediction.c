@@ -10,8 +10,8 @@ static yaml_node *published_projection(const run *one) {
         const yaml_node *entry = list->items[i];
         if (!yaml_get(entry, "projected_speed_up")) continue;
         yaml_node *node = yaml_new(YAML_MAPPING);
-        yaml_put(node, "ratio", json_new_text(run_text(entry, "projected_speed_up")));
-        yaml_put(node, "source", json_new_text(run_text(entry, "source")));
+        yaml_put(node, "ratio", json_new_text(yaml_text_at(entry, "projected_speed_up")));
+        yaml_put(node, "source", json_new_text(yaml_text_at(entry, "source")));
         return node;
     }
     return json_new_text(NULL);

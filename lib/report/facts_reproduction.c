@@ -36,23 +36,11 @@ static yaml_node *difference_node(const results *r, const results *view, const s
     if (!f || isnan(f->value) || !is_whole(r, g) || !find_accuracy(g, &there))
         return json_new_text(NULL);
     const double nearest = fmin(fmax(100 * f->value, there.low), there.high);
-    yaml_node *node = facts_range(100 * f->value - nearest,
-                                  (interval){100 * f->low - nearest, 100 * f->high - nearest});
+    yaml_node *node = facts_range(
+        (estimate){100 * f->value - nearest, {100 * f->low - nearest, 100 * f->high - nearest}});
     yaml_put(node, "within",
              yaml_new_boolean(100 * f->low <= there.high && there.low <= 100 * f->high));
     return node;
-}
-
-static status put_pair(yaml_node *node, const results *view, const seed_group *g, published_key key,
-                       error *err) {
-    yaml_node *pair = yaml_new(YAML_MAPPING);
-    text published = {0};
-    const status rc = published_append(&published, g, key, err);
-    yaml_put(pair, "published", json_new_text(text_string(&published)));
-    yaml_put(pair, "here", facts_own_figure(view, g, key));
-    yaml_put(node, published_key_name(key), pair);
-    text_release(&published);
-    return rc;
 }
 
 static status add_row(yaml_node *rows, const results *r, const results *view, const char *source,
@@ -70,7 +58,7 @@ static status add_row(yaml_node *rows, const results *r, const results *view, co
              json_new_count((int64_t)reproduction_full_epochs(r->reproduction, g->name)));
     yaml_put(node, "whole", yaml_new_boolean(is_whole(r, g)));
     for (size_t i = 0; rc == STATUS_OK && i < sizeof keys / sizeof *keys; i++)
-        rc = put_pair(node, view, g, keys[i], err);
+        rc = facts_put_pair(node, view, g, keys[i], err);
     yaml_put(node, "difference", difference_node(r, view, g));
     yaml_put(node, "model_hash", json_new_text(g->runs[0]->model_content));
     yaml_append(rows, node);
@@ -214,7 +202,7 @@ status facts_put_reproduction(yaml_node *root, const results *r, error *err) {
     status rc;
     yaml_put(root, "reproduction", node);
     yaml_put(root, "reports", reports);
-    yaml_put(node, "title", json_new_text(run_text(p->root, "title")));
+    yaml_put(node, "title", json_new_text(yaml_text_at(p->root, "title")));
     yaml_put(node, "changed", p->changed ? yaml_copy(p->changed) : yaml_new(YAML_SEQUENCE));
     TRY(put_rows(node, r, err));
     put_counts(node);

@@ -37,7 +37,7 @@ yaml_node *facts_target(const run *const *runs, size_t count) {
 // What the samples that were left out of the training data chose; null without any.
 static yaml_node *validation_of(const run *one) {
     int64_t samples = -1, best = -1;
-    const bool best_is_kept = strcmp(run_text(one->train, "parameters.keep"), "best") == 0;
+    const bool best_is_kept = strcmp(yaml_text_at(one->train, "parameters.keep"), "best") == 0;
     if (run_count(one->train, "parameters.validation.samples", &samples, NULL) != STATUS_OK ||
         samples < 0)
         return json_new_text(NULL);
@@ -156,7 +156,6 @@ static status run_node(const results *r, size_t at, yaml_node **made, error *err
     yaml_put(node, "cores", json_new_count(one->cores));
     yaml_put(node, "seed", json_new_count(one->seed));
     yaml_put(node, "epochs", json_new_number(epochs_of_model(one)));
-    yaml_put(node, "timed_epochs", json_new_count((int64_t)one->timed));
     yaml_put(node, "executions", json_new_count((int64_t)run_execution_count(one)));
     yaml_put(node, "disturbed_executions", json_new_count((int64_t)execution_count_disturbed(one)));
     yaml_put(node, "trained", yaml_new_boolean(one->train != NULL));

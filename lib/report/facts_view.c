@@ -156,17 +156,6 @@ static yaml_node *activity_nodes(void) {
     return list;
 }
 
-// The limits of verdicts.
-static yaml_node *rules_node(void) {
-    yaml_node *node = yaml_new(YAML_MAPPING);
-    yaml_put(node, "executions", yaml_new_integer(VERDICT_EXECUTIONS));
-    yaml_put(node, "rounds", yaml_new_integer(VERDICT_ROUNDS));
-    yaml_put(node, "seeds", yaml_new_integer(VERDICT_SEEDS));
-    yaml_put(node, "time_margin", yaml_new_number(VERDICT_TIME_MARGIN));
-    yaml_put(node, "accuracy_margin", yaml_new_number(VERDICT_ACCURACY_MARGIN));
-    return node;
-}
-
 static const char *kind_of(const results *r) {
     if (r->reproduction) return "reproduction";
     if (r->plan.count) return r->plan.ladder ? "ladder" : "study";
@@ -180,7 +169,7 @@ status facts_put_view(yaml_node *root, const results *r, error *err) {
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
     yaml_put(root, "activities", activity_nodes());
-    yaml_put(root, "rules", rules_node());
+    yaml_put(root, "rules", facts_rules());
     status rc = facts_plan(r, &node, err);
     yaml_put(root, "plan", node);
     if (rc == STATUS_OK && r->plan.count) {

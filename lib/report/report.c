@@ -281,11 +281,11 @@ out:
     return rc;
 }
 
-// Renders a template without a page, which has no discussion and no drawings.
+// Renders a template for a terminal without a page.
 static status write_alone(const results *r, const char *language, const char *name, text *out,
                           error *err) {
     const report_options o = {.head.language = language};
-    composition c = {.r = r, .o = &o};
+    composition c = {.r = r, .o = &o, .plain = true};
     status rc;
     TRY(facts_make(&c.facts, r, &o.head, false, err));
     TRY(page_templates_open(&c.templates, language, NULL, err));

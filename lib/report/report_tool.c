@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
+#include "report/notes.h"
 #include "report/page_templates.h"
 #include "report/report.h"
 #include "results/check.h"
@@ -21,7 +22,7 @@
 #include "results/why.h"
 
 // Raised when equal inputs give a different report than before.
-enum { REPORT_BITS = 11 };
+enum { REPORT_BITS = 12 };
 
 typedef struct options {
     const char *out, *baseline, *why, *check, *plan, *collectives, *test;
@@ -56,6 +57,73 @@ static const char NOTES[] =
     "Example:\n"
     "  report artifacts/ddp4/seed-42 --baseline artifacts/single/seed-42 --out cmp\n"
     "  report cmp --why ddp4.speedup";
+
+// ---- Its options ----
+
+typedef struct option_rows {
+    cli_option rows[20];
+} option_rows;
+
+static option_rows rows_of(options *o) {
+    return (option_rows){{
+        {"out", CLI_STRING, &o->out, "DIR", "output folder of the report", 0, 0},
+        {"baseline", CLI_STRING, &o->baseline, "DIR", "run or runs to compare all others with", 0,
+         0},
+        {"plan", CLI_STRING, &o->plan, "FILE", "names and purpose of the runs", 0, 0},
+        {"answer", CLI_FLAG, &o->answer, NULL, "print the answer to the question of --plan", 0, 0},
+        {"summary", CLI_FLAG, &o->summary, NULL, "print one line per run", 0, 0},
+        {"figures", CLI_STRING, &o->page.figures, "DIR", "additional folder for the drawings", 0,
+         0},
+        {"collectives", CLI_STRING, &o->collectives, "DIR",
+         "output of bench-allreduce: also predict scaling", 0, 0},
+        {"turns", CLI_LIST, &o->turns, "DIR",
+         "output of time-runs: times of runs that took turns; may be given several times", 0, 0},
+        {"test", CLI_STRING, &o->test, "FILE",
+         "test data, if they were moved: for the pictures of wrong predictions", 0, 0},
+        {"title", CLI_STRING, &o->page.head.title, "TEXT", "title of the report", 0, 0},
+        {"author", CLI_STRING, &o->page.head.author, "TEXT", "author of the report", 0, 0},
+        {"student", CLI_STRING, &o->page.head.student, "TEXT", "the author's student number", 0, 0},
+        {"discussion", CLI_STRING, &o->page.discussion, "FILE",
+         "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
+        {"template", CLI_STRING, &o->page.templates, "DIR",
+         "own templates: page.md and others in it replace those of the same name", 0, 0},
+        {"lang", CLI_STRING, &o->page.head.language, "en|zh", "language of the report", 0, 0},
+        {"why", CLI_STRING, &o->why, "FIGURE", "explain a figure, given by its id in report.csv", 0,
+         0},
+        {"check", CLI_STRING, &o->check, "BANDS", "check figures against a file of bands", 0, 0},
+        {"json", CLI_FLAG, &o->json, NULL, "print answers as one line of JSON", 0, 0},
+        {"print-key", CLI_FLAG, &o->print_key, NULL, "print the stage key and exit", 0, 0},
+    }};
+}
+
+static cli_tool tool_of(const option_rows *o) {
+    return (cli_tool){
+        .name = "report",
+        .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT] [--author TEXT]\n"
+                 "DIR... --out DIR --collectives DIR\n"
+                 "DIR... --out DIR --baseline DIR --turns DIR...\n"
+                 "DIR... --plan FILE {--out DIR | --answer | --summary}\n"
+                 "{DIR... | REPORT} --why FIGURE\n"
+                 "DIR... --check BANDS",
+        .options = o->rows,
+        .notes = NOTES,
+        .operands_max = 100000,
+    };
+}
+
+static results_options inputs_of(const options *o, const cli_list *folders, const logger *log) {
+    return (results_options){.folders = folders->items,
+                             .folder_count = folders->count,
+                             .baseline = o->baseline,
+                             .plan = o->plan,
+                             .log = log,
+                             .collectives = o->collectives,
+                             .turns = o->turns.items,
+                             .turns_count = o->turns.count,
+                             .test = o->test};
+}
+
+// ---- Answers ----
 
 // `how`: the question, or the language of the answer.
 static status print(status (*answer)(const results *, const char *, text *, error *),
@@ -146,43 +214,37 @@ static status check_options(const options *o, error *err) {
     return STATUS_OK;
 }
 
-// The runs of a report, if the only DIR is one. Its own paths are relative to the folder that it
-// was made in, where the work goes on.
-static status recall(const cli_list *operands, const options *o, results_options *ro, recalled *of,
+// The runs of a report, if the only DIR is one, with the options that it was made with. Its own
+// paths are relative to the folder that it was made in, where the work goes on.
+static status recall(const cli_list *operands, const options *o, options *made, recalled *of,
                      error *err) {
     const bool asks = o->why && !o->out && !o->plan && !o->baseline && !o->check && !o->turns.count;
+    const option_rows rows = rows_of(made);
+    const cli_tool tool = tool_of(&rows);
     if (operands->count > 1 || (operands->count && !asks)) return STATUS_OK;
-    if (asks) NEED(recall_report(operands->count ? operands->items[0] : ".", of, err));
+    if (asks)
+        NEED(recall_report(operands->count ? operands->items[0] : ".", &tool, &made->out, of, err));
     if (!of->found && !operands->count)
         return error_set(err, STATUS_USAGE,
                          "missing arguments: expected the folders of runs%s (see 'report --help')",
                          asks ? ", or of a report: report artifacts/EXP/report --why FIGURE" : "");
-    if (!of->found) return STATUS_OK;
-    if (chdir(of->base) != 0)
+    if (of->found && chdir(of->base) != 0)
         return error_system(err, STATUS_INPUT, errno, "cannot enter '%s'", of->base);
-    const logger *log = ro->log;
-    *ro = of->options;
-    ro->log = log;
     return STATUS_OK;
 }
 
 static status run_tool(void *options_of_main, const cli_call *call, error *err) {
     const options *o = options_of_main;
-    results_options ro = {.folders = call->operands->items,
-                          .folder_count = call->operands->count,
-                          .baseline = o->baseline,
-                          .plan = o->plan,
-                          .log = o->print_key ? NULL : call->log,
-                          .collectives = o->collectives,
-                          .turns = o->turns.items,
-                          .turns_count = o->turns.count,
-                          .test = o->test};
+    options made = {0};
     results r = {0};
     recalled of = {0};
     manifest m = {0};
     status rc;
-    TRY(recall(call->operands, o, &ro, &of, err));
+    TRY(recall(call->operands, o, &made, &of, err));
     TRY(check_options(o, err));
+    const results_options ro =
+        inputs_of(of.found ? &made : o, of.found ? &of.folders : call->operands,
+                  o->print_key ? NULL : call->log);
     TRY(results_open(&r, &ro, err));
     TRY(error_status(err)); // failures that no call returned
     TRY(manifest_begin(&m, "report", REPORT_BITS, call->argc, call->argv, err));
@@ -194,6 +256,7 @@ static status run_tool(void *options_of_main, const cli_call *call, error *err) 
         rc = manifest_print_key(&m, call->answers, err);
         goto out;
     }
+    TRY(notes_write(&r.figures, err));
     // The findings of --why are printed in full, and not cut short by a refusal.
     if (o->out || o->check || o->answer || o->summary) TRY(verify_figures_of_results(&r, err));
     if (o->json) {
@@ -211,51 +274,14 @@ out:
     manifest_release(&m);
     results_release(&r);
     recall_release(&of);
+    cli_list_release(&made.turns);
     return rc;
 }
 
 status report_tool(int argc, char **argv, FILE *answers, error *err) {
     options o = {.page.head.language = "en"};
-    const cli_option table[] = {
-        {"out", CLI_STRING, &o.out, "DIR", "output folder of the report", 0, 0},
-        {"baseline", CLI_STRING, &o.baseline, "DIR", "run or runs to compare all others with", 0,
-         0},
-        {"plan", CLI_STRING, &o.plan, "FILE", "names and purpose of the runs", 0, 0},
-        {"answer", CLI_FLAG, &o.answer, NULL, "print the answer to the question of --plan", 0, 0},
-        {"summary", CLI_FLAG, &o.summary, NULL, "print one line per run", 0, 0},
-        {"figures", CLI_STRING, &o.page.figures, "DIR", "additional folder for the drawings", 0, 0},
-        {"collectives", CLI_STRING, &o.collectives, "DIR",
-         "output of bench-allreduce: also predict scaling", 0, 0},
-        {"turns", CLI_LIST, &o.turns, "DIR",
-         "output of time-runs: times of runs that took turns; may be given several times", 0, 0},
-        {"test", CLI_STRING, &o.test, "FILE",
-         "test data, if they were moved: for the pictures of wrong predictions", 0, 0},
-        {"title", CLI_STRING, &o.page.head.title, "TEXT", "title of the report", 0, 0},
-        {"author", CLI_STRING, &o.page.head.author, "TEXT", "author of the report", 0, 0},
-        {"student", CLI_STRING, &o.page.head.student, "TEXT", "the author's student number", 0, 0},
-        {"discussion", CLI_STRING, &o.page.discussion, "FILE",
-         "the author's own text, in Markdown: headings, lists, emphasis, code", 0, 0},
-        {"template", CLI_STRING, &o.page.templates, "DIR",
-         "own templates: page.md and others in it replace those of the same name", 0, 0},
-        {"lang", CLI_STRING, &o.page.head.language, "en|zh", "language of the report", 0, 0},
-        {"why", CLI_STRING, &o.why, "FIGURE", "explain a figure, given by its id in report.csv", 0,
-         0},
-        {"check", CLI_STRING, &o.check, "BANDS", "check figures against a file of bands", 0, 0},
-        {"json", CLI_FLAG, &o.json, NULL, "print answers as one line of JSON", 0, 0},
-        {"print-key", CLI_FLAG, &o.print_key, NULL, "print the stage key and exit", 0, 0},
-        {0}};
-    const cli_tool tool = {
-        .name = "report",
-        .usage = "DIR... --out DIR [--baseline DIR] [--lang en|zh] [--title TEXT] [--author TEXT]\n"
-                 "DIR... --out DIR --collectives DIR\n"
-                 "DIR... --out DIR --baseline DIR --turns DIR...\n"
-                 "DIR... --plan FILE {--out DIR | --answer | --summary}\n"
-                 "{DIR... | REPORT} --why FIGURE\n"
-                 "DIR... --check BANDS",
-        .options = table,
-        .notes = NOTES,
-        .operands_max = 100000,
-    };
+    const option_rows rows = rows_of(&o);
+    const cli_tool tool = tool_of(&rows);
     const status rc = cli_run(&tool, argc, argv, answers, run_tool, &o, err);
     cli_list_release(&o.turns);
     return rc;

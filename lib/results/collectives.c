@@ -21,10 +21,10 @@ static status read_item(const collectives *c, const yaml_node *item, collective 
     const yaml_node *size = item->kind == YAML_MAPPING ? yaml_find(item, "world_size") : NULL;
     if (!size) return yaml_error(item, err, "expected a mapping with 'world_size'");
     NEED(yaml_integer(size, "world_size", 1, INT64_MAX, &one->world_size, err));
-    one->reduce = run_text(yaml_find(item, "reduce") ? item : c->root,
-                           yaml_find(item, "reduce") ? "reduce" : "parameters.reduce");
-    one->transport = run_text(item, "transport");
-    one->simulated = strcmp(run_text(item, "simulated"), "true") == 0;
+    one->reduce = yaml_text_at(yaml_find(item, "reduce") ? item : c->root,
+                               yaml_find(item, "reduce") ? "reduce" : "parameters.reduce");
+    one->transport = yaml_text_at(item, "transport");
+    one->simulated = strcmp(yaml_text_at(item, "simulated"), "true") == 0;
     NEED(read_number(item, "alpha_seconds", &one->cost.alpha, err));
     NEED(read_number(item, "beta_seconds_per_byte", &one->cost.beta, err));
     return read_number(item, "relative_error", &one->cost.error, err);
@@ -32,7 +32,7 @@ static status read_item(const collectives *c, const yaml_node *item, collective 
 
 static status read_items(collectives *c, error *err) {
     const yaml_node *list = yaml_get(c->root, "results.world_sizes");
-    if (strcmp(run_text(c->root, "tool"), "bench-allreduce") != 0)
+    if (strcmp(yaml_text_at(c->root, "tool"), "bench-allreduce") != 0)
         return yaml_error(c->root, err, "expected a manifest of bench-allreduce");
     if (!list || list->kind != YAML_SEQUENCE || !list->count)
         return yaml_error(c->root, err, "'results.world_sizes': expected a list");
@@ -60,9 +60,9 @@ status collectives_read(const char *folder, collectives *c, error *err) {
     c->folder = memory_string(folder);
     TRY(manifest_read_in(&c->root, err, "%s", folder));
     TRY(read_items(c, err));
-    c->host = run_text(c->root, "run.host");
-    c->cpu = run_text(c->root, "run.cpu");
-    c->reduce = run_text(c->root, "parameters.reduce");
+    c->host = yaml_text_at(c->root, "run.host");
+    c->cpu = yaml_text_at(c->root, "run.cpu");
+    c->reduce = yaml_text_at(c->root, "parameters.reduce");
     const yaml_node *hosts = yaml_get(c->root, "run.hosts");
     c->hosts = hosts && hosts->count > 0 ? (int64_t)hosts->count : 1;
     read_devices(c);

@@ -29,7 +29,7 @@ static void release_side(side *s) {
 
 // ISO 8601 in UTC: sorts as text.
 static const char *start_of(const run *r) {
-    return run_text(r->train, "run.start");
+    return yaml_text_at(r->train, "run.start");
 }
 
 // Drops executions without times.
@@ -210,13 +210,12 @@ static const run *with_seed(const seed_group *g, int64_t seed) {
 }
 
 static status check_predictions(const run *r, const predictions *p, error *err) {
-    return run_check_content(r->evaluation, r->evaluate, "predictions.st.zst", p->file.content,
-                             err);
+    const file_place file = metric_file_of(FILE_PREDICTIONS, r);
+    return run_check_content(&file, p->file.content, err);
 }
 
 // Leaves the difference untested if the predictions are about other samples.
-static status test_samples(const run *a, const run *b, comparison *c, estimate *difference,
-                           error *err) {
+static status test_samples(const run *a, const run *b, comparison *c, error *err) {
     predictions of_a = {0}, of_b = {0};
     int64_t only_a, only_b;
     status rc = STATUS_OK;
@@ -225,7 +224,7 @@ static status test_samples(const run *a, const run *b, comparison *c, estimate *
     TRY(check_predictions(a, &of_a, err));
     TRY(check_predictions(b, &of_b, err));
     if (predictions_compare(&of_a, &of_b, &only_a, &only_b, err) != STATUS_OK) goto out;
-    c->accuracy = verdict_on_models(only_a, only_b, (int64_t)of_a.samples, difference);
+    c->accuracy = verdict_on_models(only_a, only_b, (int64_t)of_a.samples, &c->accuracy_difference);
 out:
     predictions_release(&of_a);
     predictions_release(&of_b);
@@ -277,21 +276,19 @@ static double mean_difference(const comparison *c) {
 }
 
 static status test_accuracy(comparison *c, const seed_pairs *p, error *err) {
-    estimate difference = {NAN, {NAN, NAN}};
+    estimate *difference = &c->accuracy_difference;
     status rc = STATUS_OK;
     // Two seeds are too few for a verdict, but the first must not stand for both.
     if (p->count > 1) {
         const int64_t samples =
             p->left->test_samples > 0 ? p->left->test_samples : p->right->test_samples;
-        c->accuracy = verdict_on_seeds(p->subject, p->baseline, p->count, samples, &difference);
+        c->accuracy = verdict_on_seeds(p->subject, p->baseline, p->count, samples, difference);
     } else if (p->count && p->left->evaluation && p->right->evaluation) {
-        difference.value = p->left->accuracy - p->right->accuracy;
-        rc = test_samples(p->left, p->right, c, &difference, err);
+        difference->value = p->left->accuracy - p->right->accuracy;
+        rc = test_samples(p->left, p->right, c, err);
     } else {
-        difference.value = mean_difference(c);
+        difference->value = mean_difference(c);
     }
-    c->accuracy_difference = difference.value;
-    c->accuracy_range = difference.range;
     return rc;
 }
 
@@ -308,8 +305,7 @@ static status compare_accuracy(comparison *c, error *err) {
         TRY(test_accuracy(c, &p, err));
     } else {
         c->accuracy = verdict_identical();
-        c->accuracy_difference = 0;
-        c->accuracy_range = (interval){0, 0};
+        c->accuracy_difference = (estimate){0, {0, 0}};
     }
 out:
     free(p.subject);
@@ -331,8 +327,7 @@ status compare(const seed_group *subject, const seed_group *baseline, const vari
                       .seconds = none,
                       .total = none,
                       .spread = none.range,
-                      .accuracy_difference = NAN,
-                      .accuracy_range = none.range};
+                      .accuracy_difference = none};
     find_crowded(subject, c);
     find_crowded(baseline, c);
     find_reasons(c, varied);

@@ -31,16 +31,17 @@ typedef struct comparison {
     // from whole executions.
     const struct timed_arms *timing;
     verdict time, accuracy;
-    estimate speedup;           // seconds per epoch: baseline / subject
-    estimate seconds;           // per epoch: subject - baseline
-    estimate total;             // of the whole training: subject - baseline
-    interval spread;            // if `speedup` has no interval: from slowest to fastest epochs
-    bool simulated;             // one of the times is
-    const run *crowded;         // the simulated run with the most ranks; NULL if there is none
-    reason_list arithmetic;     // how it differed; empty if it was the same
-    bool identical;             // the same seeds, and from each the same model, bit for bit
-    double accuracy_difference; // of means: subject - baseline, a fraction; NAN if not comparable
-    interval accuracy_range;    // 95 %, over the pairs of the test
+    estimate speedup;       // seconds per epoch: baseline / subject
+    estimate seconds;       // per epoch: subject - baseline
+    estimate total;         // of the whole training: subject - baseline
+    interval spread;        // if `speedup` has no interval: from slowest to fastest epochs
+    bool simulated;         // one of the times is
+    const run *crowded;     // the simulated run with the most ranks; NULL if there is none
+    reason_list arithmetic; // how it differed; empty if it was the same
+    bool identical;         // the same seeds, and from each the same model, bit for bit
+    // Of means: subject - baseline, a fraction, with 95 % over the pairs of the test. NAN if not
+    // comparable.
+    estimate accuracy_difference;
 } comparison;
 
 // `varied` may be NULL; it is not kept.

@@ -19,14 +19,8 @@ const char *execution_activity(int activity) {
 
 // ---- The kind ----
 
-static const yaml_node *last_segment(const run *r) {
-    int segments;
-    const yaml_node *last = r->train ? run_last_segment(r, &segments) : NULL;
-    return last && last->kind == YAML_MAPPING ? last : NULL;
-}
-
 execution_kind execution_kind_of(const run *r) {
-    const yaml_node *segment = last_segment(r);
+    const yaml_node *segment = run_last_segment(r);
     if (!segment) return EXECUTION_PLAIN;
     if (yaml_find(segment, "replicas")) return EXECUTION_REPLICAS;
     if (yaml_find(segment, "stages")) return EXECUTION_STAGES;
@@ -37,7 +31,7 @@ const yaml_node *execution_devices(const run *r) {
     const execution_kind kind = execution_kind_of(r);
     if (kind != EXECUTION_REPLICAS && kind != EXECUTION_STAGES) return NULL;
     const yaml_node *list =
-        yaml_find(last_segment(r), kind == EXECUTION_STAGES ? "stages" : "replicas");
+        yaml_find(run_last_segment(r), kind == EXECUTION_STAGES ? "stages" : "replicas");
     return list->kind == YAML_SEQUENCE ? list : NULL;
 }
 
@@ -47,12 +41,10 @@ bool execution_has_times(const run *r) {
 
 // ---- Derived figures ----
 
-// NAN for values that are not numbers: metrics.h refuses those whose values are figures.
 static double number_of(const run *r, const char *list, const char *name) {
     char path[96];
-    double value = NAN;
     snprintf(path, sizeof path, "run.execution.%s.%s", list, name);
-    return run_number(r->train, path, &value, NULL) == STATUS_OK ? value : NAN;
+    return yaml_number_at(r->train, path);
 }
 
 int64_t execution_bytes(const run *r, int activity) {
@@ -100,20 +92,14 @@ double execution_copying(const run *r, const char *list, size_t device) {
 // their error.
 static const double tick_error = 0.03;
 
-static double number_at(const yaml_node *segment, const char *path) {
-    double value;
-    return run_number(segment, path, &value, NULL) == STATUS_OK ? value : NAN;
-}
-
 execution_load execution_load_of(const run *execution) {
-    int segments;
-    const yaml_node *last = execution->train ? run_last_segment(execution, &segments) : NULL;
+    const yaml_node *last = run_last_segment(execution);
     // The kernel does not count time taken by a hypervisor as waiting: the thread seems to run.
-    const double stolen = number_at(last, "machine.stolen_seconds");
+    const double stolen = yaml_number_at(last, "machine.stolen_seconds");
     return (execution_load){
-        number_at(last, "machine.wall_seconds"), number_at(last, "machine.cpu_seconds"),
-        number_at(last, "machine.waited_seconds") + (isnan(stolen) ? 0 : stolen),
-        number_at(last, "machine.others_seconds"), number_at(last, "machine.cores")};
+        yaml_number_at(last, "machine.wall_seconds"), yaml_number_at(last, "machine.cpu_seconds"),
+        yaml_number_at(last, "machine.waited_seconds") + (isnan(stolen) ? 0 : stolen),
+        yaml_number_at(last, "machine.others_seconds"), yaml_number_at(last, "machine.cores")};
 }
 
 bool execution_is_disturbed(const execution_load *u) {

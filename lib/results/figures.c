@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "results/execution.h"
 #include "results/seed_group.h"
-#include "results/verdict_text.h"
 
 // ---- The list ----
 
@@ -248,52 +247,34 @@ void figures_of_group(figure_list *list, const seed_group *g) {
     }
 }
 
-// Adds all rows of that kind.
-static void add_joint(figure_list *list, const joint_subject *s) {
+// Adds all rows of that kind, of a subject that has no row and no value yet.
+static void add_joint(figure_list *list, joint_of of, const figure *subject, const char *note) {
     size_t rows;
     const joint_metric *table = joint_metrics_table(&rows);
     for (size_t i = 0; i < rows; i++) {
-        if (table[i].of != s->of) continue;
-        const estimate e = table[i].value(s);
-        const bool time = strcmp(table[i].part, "accuracy") != 0;
+        if (table[i].of != of) continue;
+        const estimate e = table[i].value(subject);
         if (isnan(e.value) && !table[i].always) continue;
-        const figure f = {.owner = s->owner,
-                          .row = &table[i].head,
-                          .value = e.value,
-                          .low = e.range.low,
-                          .high = e.range.high,
-                          .deviation = NAN,
-                          .simulated = time && s->simulated,
-                          .source = memory_string(s->source),
-                          .of = s->runs,
-                          .against = s->against,
-                          .compared = s->compared,
-                          .part = table[i].part};
-        add(list, f, table[i].head.name, time ? s->note : s->accuracy_note);
+        figure f = *subject;
+        f.row = &table[i].head;
+        f.part = table[i].part;
+        f.value = e.value;
+        f.low = e.range.low;
+        f.high = e.range.high;
+        f.deviation = NAN;
+        f.simulated = subject->simulated && strcmp(f.part, "accuracy") != 0;
+        if (subject->source) f.source = memory_string(subject->source);
+        add(list, f, table[i].head.name, note);
     }
 }
 
-// Adds the figures of a comparison, with its verdicts in words as notes.
 static void add_compared(figure_list *list, const char *owner, joint_of of, const comparison *c) {
-    text time = {0}, accuracy = {0};
-    if (c->simulated && !c->unlike.count) text_append(&time, "SIMULATED: ");
-    verdict_append_time(&time, c);
-    if (c->identical)
-        text_append(&accuracy, "identical");
-    else
-        verdict_append_accuracy(&accuracy, c);
-    const joint_subject s = {.of = of,
-                             .owner = owner,
-                             .runs = c->subject,
-                             .against = c->baseline,
-                             .compared = c,
-                             .simulated = c->simulated,
-                             .note = text_string(&time),
-                             .accuracy_note = text_string(&accuracy),
-                             .source = ""};
-    add_joint(list, &s);
-    text_release(&time);
-    text_release(&accuracy);
+    const figure subject = {.owner = owner,
+                            .of = c->subject,
+                            .against = c->baseline,
+                            .compared = c,
+                            .simulated = c->simulated};
+    add_joint(list, of, &subject, "");
 }
 
 void figures_of_comparison(figure_list *list, const comparison *c) {
@@ -301,15 +282,9 @@ void figures_of_comparison(figure_list *list, const comparison *c) {
 }
 
 static void add_load_share(figure_list *list, const planned *one) {
-    const bool simulated = seed_group_is_simulated(&one->runs);
-    joint_subject s = {.of = JOINT_RUNS,
-                       .owner = one->name,
-                       .runs = &one->runs,
-                       .simulated = simulated,
-                       .note = simulated ? "SIMULATED" : "",
-                       .source = ""};
-    seed_group_load_share(&one->runs, &s.share);
-    add_joint(list, &s);
+    const figure subject = {
+        .owner = one->name, .of = &one->runs, .simulated = seed_group_is_simulated(&one->runs)};
+    add_joint(list, JOINT_RUNS, &subject, subject.simulated ? "SIMULATED" : "");
 }
 
 void figures_of_plan(figure_list *list, const plan *p) {
@@ -329,24 +304,16 @@ void figures_of_prediction(figure_list *list, const prediction *p, const collect
                        ? memory_format("%s/manifest.yaml: results.world_sizes.%td",
                                        measured->folder, p->cost - measured->items)
                        : memory_format("%s/manifest.yaml: results.world_sizes", measured->folder);
-    text why = {0};
-    reasons_append(&p->reason, &why);
-    joint_subject s = {.of = JOINT_PREDICTION,
-                       .owner = p->subject->name,
-                       .runs = p->subject,
-                       .against = p->basis,
-                       .predicted = p,
-                       .simulated = simulated,
-                       .note = p->reason.count ? text_string(&why)
-                               : simulated     ? "prediction; SIMULATED"
-                                               : "prediction",
-                       .source = source};
-    add_joint(list, &s);
-    s.of = JOINT_PROJECTION;
-    s.simulated = p->cost && p->cost->simulated;
-    s.note = "projection to one device per rank";
-    if (p->projects) add_joint(list, &s);
-    text_release(&why);
+    figure subject = {.owner = p->subject->name,
+                      .of = p->subject,
+                      .against = p->basis,
+                      .predicted = p,
+                      .simulated = simulated,
+                      .source = source};
+    add_joint(list, JOINT_PREDICTION, &subject, simulated ? "prediction; SIMULATED" : "prediction");
+    subject.simulated = p->cost && p->cost->simulated;
+    if (p->projects)
+        add_joint(list, JOINT_PROJECTION, &subject, "projection to one device per rank");
     free(source);
 }
 

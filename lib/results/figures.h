@@ -22,13 +22,15 @@ typedef struct figure {
     double low, high;      // 95 % interval; NAN if there is none
     double deviation;      // of a mean over repeats; else NAN
     bool simulated;        // a simulated time: says nothing about that many real devices
-    char *note;            // "" if there is none
-    char *source;          // "FILE: KEY" that it was read from; "" for figures of several runs
-    const run *run;        // NULL for figures of several runs; that execution for one execution's
+    char *note;     // "" if there is none; of a comparison, and of a prediction that there is not,
+                    // report/notes.h has the words
+    char *source;   // "FILE: KEY" that it was read from; "" for figures of several runs
+    const run *run; // NULL for figures of several runs; that execution for one execution's
     // Figures of several runs: the group, the group compared with (may be NULL), and the metric of
     // their runs that it is made of.
     const seed_group *of, *against;
-    const comparison *compared; // that it is of; NULL: none
+    const comparison *compared;  // that it is of; NULL: none
+    const prediction *predicted; // likewise
     const char *part;
 } figure;
 

@@ -21,7 +21,7 @@ status inputs_add_file(manifest *m, const char *path, error *err) {
 }
 
 static uint64_t recorded_bytes(const yaml_node *file) {
-    return strtoull(run_text(file, "bytes"), NULL, 10);
+    return strtoull(yaml_text_at(file, "bytes"), NULL, 10);
 }
 
 // Records a stage's manifest, and the output of it that the report reads; NULL: none.
@@ -31,13 +31,13 @@ static status record_input(const char *folder, const yaml_node *root, const char
     if (!root) return STATUS_OK;
     char *path = memory_format("%s/manifest.yaml", folder);
     char *data = memory_format("%s/%s", folder, name ? name : "");
-    const yaml_node *file = name ? run_file(root, "outputs", name) : NULL;
+    const yaml_node *file = name ? manifest_output(root, name) : NULL;
     TRY(inputs_add_file(m, path, err));
     if (!file) goto out;
     manifest_file of_data = {.path = data,
                              .bytes = recorded_bytes(file),
-                             .sha256 = run_text(file, "sha256"),
-                             .content = run_text(file, "content")};
+                             .sha256 = yaml_text_at(file, "sha256"),
+                             .content = yaml_text_at(file, "content")};
     manifest_add_input(m, &of_data);
 out:
     free(path);
@@ -72,7 +72,7 @@ static status record_claims(const results *r, manifest *m, error *err) {
     for (size_t i = 0; i < r->list.count; i++) {
         const yaml_node *list = r->list.runs[i].published;
         for (size_t k = 0; list && list->kind == YAML_SEQUENCE && k < list->count; k++) {
-            const char *path = run_text(list->items[k], "claim");
+            const char *path = yaml_text_at(list->items[k], "claim");
             if (*path && access(path, R_OK) == 0) TRY(record_claim(path, recorded, m, err));
         }
     }

@@ -4,92 +4,85 @@
 #include <math.h>
 #include <string.h>
 
-#define ESTIMATE(name, expression)                 \
-    static estimate name(const joint_subject *s) { \
-        return expression;                         \
+#include "results/figures.h"
+
+#define ESTIMATE(name, expression)          \
+    static estimate name(const figure *f) { \
+        return expression;                  \
     }
-ESTIMATE(speedup, s->compared->speedup)
-ESTIMATE(seconds, s->compared->seconds)
-ESTIMATE(total, s->compared->total)
-ESTIMATE(accuracy, ((estimate){s->compared->accuracy_difference, s->compared->accuracy_range}))
-ESTIMATE(share, s->share)
+ESTIMATE(speedup, f->compared->speedup)
+ESTIMATE(seconds, f->compared->seconds)
+ESTIMATE(total, f->compared->total)
+ESTIMATE(accuracy, f->compared->accuracy_difference)
+ESTIMATE(share, seed_group_load_share(f->of))
 
 // The share of the ideal speed-up over the baseline that was reached; the ratio of ranks is ideal.
-static estimate efficiency(const joint_subject *s) {
+static estimate efficiency(const figure *f) {
     const double ideal =
-        (double)s->runs->runs[0]->world_size / (double)s->against->runs[0]->world_size;
-    const estimate *e = &s->compared->speedup;
+        (double)f->of->runs[0]->world_size / (double)f->against->runs[0]->world_size;
+    const estimate *e = &f->compared->speedup;
     return (estimate){e->value / ideal, {e->range.low / ideal, e->range.high / ideal}};
 }
 
 // Predictions for this machine, and for more devices. NAN if there is a reason against them.
 #define PREDICTED(name, expression) \
-    ESTIMATE(name, ((estimate){s->predicted->reason.count ? NAN : (expression), {NAN, NAN}}))
+    ESTIMATE(name, ((estimate){f->predicted->reason.count ? NAN : (expression), {NAN, NAN}}))
 #define PARTS(name, parts)                                             \
-    PREDICTED(name##_load, s->predicted->parts.load)                   \
-    PREDICTED(name##_compute, s->predicted->parts.compute)             \
-    PREDICTED(name##_update, s->predicted->parts.update)               \
-    PREDICTED(name##_communication, s->predicted->parts.communication) \
-    PREDICTED(name##_seconds, epoch_parts_sum(&s->predicted->parts))
+    PREDICTED(name##_load, f->predicted->parts.load)                   \
+    PREDICTED(name##_compute, f->predicted->parts.compute)             \
+    PREDICTED(name##_update, f->predicted->parts.update)               \
+    PREDICTED(name##_communication, f->predicted->parts.communication) \
+    PREDICTED(name##_seconds, epoch_parts_sum(&f->predicted->parts))
 PARTS(predicted, here)
-ESTIMATE(predicted_epoch, ((estimate){predicted_seconds(s).value, s->predicted->range}))
+ESTIMATE(predicted_epoch, ((estimate){predicted_seconds(f).value, f->predicted->range}))
 PARTS(projected, there)
-PREDICTED(prediction_error, s->predicted->error)
-PREDICTED(projected_ratio, s->predicted->basis_seconds / epoch_parts_sum(&s->predicted->there))
+PREDICTED(prediction_error, f->predicted->error)
+PREDICTED(projected_ratio, f->predicted->basis_seconds / epoch_parts_sum(&f->predicted->there))
 
 // ---- The table ----
 
 // clang-format off
-#define SECONDS {NULL, 1, ""}
-#define CHANGE  {"+", 1, ""}
-#define PART    {"%.4f", 1, ""}
-#define TIMES   {"%.2f", 1, "×"}
-#define POINTS  {"%+.2f", 100, ""}
-#define EPOCH   .part = "seconds_per_epoch"
+#define SECONDS .style = {NULL, 1, ""}
+#define CHANGE  .style = {"+", 1, ""}
+#define PART    .style = {"%.4f", 1, ""}
+#define TIMES   .style = {"%.2f", 1, "×"}
+#define POINTS  .style = {"%+.2f", 100, ""}
+#define EPOCH   "seconds_per_epoch"
 
 static const joint_metric table[] = {
-    {{"speedup", "x", TIMES, .kind = METRIC_JOINT}, JOINT_COMPARISON, EPOCH,
-     .value = speedup, .always = true},
-    {{"accuracy_difference", "fraction", POINTS, .kind = METRIC_JOINT},
-     JOINT_COMPARISON, .part = "accuracy", .value = accuracy},
+    {{"speedup", "x", TIMES}, JOINT_COMPARISON, EPOCH, .value = speedup, .always = true},
+    {{"accuracy_difference", "fraction", POINTS}, JOINT_COMPARISON, "accuracy", .value = accuracy},
 
-    {{"seconds_per_epoch_effect", "s", CHANGE, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
+    {{"seconds_per_epoch_effect", "s", CHANGE}, JOINT_STEP, EPOCH,
      .value = seconds, .always = true},
-    {{"total_seconds_effect", "s", CHANGE, .kind = METRIC_JOINT}, JOINT_STEP,
-     .part = "total_seconds", .value = total, .always = true},
-    {{"time_ratio", "x", TIMES, .kind = METRIC_JOINT}, JOINT_STEP, EPOCH,
-     .value = speedup, .always = true},
-    {{"efficiency", "fraction", {"%.0f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_VARIANT,
-     EPOCH, .value = efficiency},
-    {{"accuracy_effect", "fraction", POINTS, .kind = METRIC_JOINT}, JOINT_STEP,
-     .part = "accuracy", .value = accuracy, .always = true},
-    {{"load_share", "fraction", {"%.1f", 100, " %"}, .kind = METRIC_JOINT}, JOINT_RUNS,
-     .part = "step.load", .value = share},
+    {{"total_seconds_effect", "s", CHANGE}, JOINT_STEP, "total_seconds",
+     .value = total, .always = true},
+    {{"time_ratio", "x", TIMES}, JOINT_STEP, EPOCH, .value = speedup, .always = true},
+    {{"efficiency", "fraction", .style = {"%.0f", 100, " %"}}, JOINT_VARIANT, EPOCH,
+     .value = efficiency},
+    {{"accuracy_effect", "fraction", POINTS}, JOINT_STEP, "accuracy",
+     .value = accuracy, .always = true},
+    {{"load_share", "fraction", .style = {"%.1f", 100, " %"}}, JOINT_RUNS, "step.load",
+     .value = share},
 
-    {{"predicted_load_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH,
-     .value = predicted_load},
-    {{"predicted_compute_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
-     EPOCH, .value = predicted_compute},
-    {{"predicted_update_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PREDICTION,
-     EPOCH, .value = predicted_update},
-    {{"predicted_communication_seconds", "s", PART, .kind = METRIC_JOINT},
-     JOINT_PREDICTION, EPOCH, .value = predicted_communication},
-    {{"predicted_seconds_per_epoch", "s", SECONDS, .kind = METRIC_JOINT},
-     JOINT_PREDICTION, EPOCH, .value = predicted_epoch, .always = true},
-    {{"prediction_error", "fraction", {"%+.1f", 100, " %"},
-      .kind = METRIC_JOINT}, JOINT_PREDICTION, EPOCH, .value = prediction_error, .always = true},
-    {{"projected_load_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION, EPOCH,
-     .value = projected_load},
-    {{"projected_compute_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
-     EPOCH, .value = projected_compute},
-    {{"projected_update_seconds", "s", PART, .kind = METRIC_JOINT}, JOINT_PROJECTION,
-     EPOCH, .value = projected_update},
-    {{"projected_communication_seconds", "s", PART, .kind = METRIC_JOINT},
-     JOINT_PROJECTION, EPOCH, .value = projected_communication},
-    {{"projected_seconds_per_epoch", "s", SECONDS, .kind = METRIC_JOINT},
-     JOINT_PROJECTION, EPOCH, .value = projected_seconds, .always = true},
-    {{"projected_ratio", "x", TIMES, .kind = METRIC_JOINT},
-     JOINT_PROJECTION, EPOCH, .value = projected_ratio, .always = true},
+    {{"predicted_load_seconds", "s", PART}, JOINT_PREDICTION, EPOCH, .value = predicted_load},
+    {{"predicted_compute_seconds", "s", PART}, JOINT_PREDICTION, EPOCH, .value = predicted_compute},
+    {{"predicted_update_seconds", "s", PART}, JOINT_PREDICTION, EPOCH, .value = predicted_update},
+    {{"predicted_communication_seconds", "s", PART}, JOINT_PREDICTION, EPOCH,
+     .value = predicted_communication},
+    {{"predicted_seconds_per_epoch", "s", SECONDS}, JOINT_PREDICTION, EPOCH,
+     .value = predicted_epoch, .always = true},
+    {{"prediction_error", "fraction", .style = {"%+.1f", 100, " %"}}, JOINT_PREDICTION, EPOCH,
+     .value = prediction_error, .always = true},
+    {{"projected_load_seconds", "s", PART}, JOINT_PROJECTION, EPOCH, .value = projected_load},
+    {{"projected_compute_seconds", "s", PART}, JOINT_PROJECTION, EPOCH, .value = projected_compute},
+    {{"projected_update_seconds", "s", PART}, JOINT_PROJECTION, EPOCH, .value = projected_update},
+    {{"projected_communication_seconds", "s", PART}, JOINT_PROJECTION, EPOCH,
+     .value = projected_communication},
+    {{"projected_seconds_per_epoch", "s", SECONDS}, JOINT_PROJECTION, EPOCH,
+     .value = projected_seconds, .always = true},
+    {{"projected_ratio", "x", TIMES}, JOINT_PROJECTION, EPOCH,
+     .value = projected_ratio, .always = true},
 };
 // clang-format on
 

@@ -20,25 +20,14 @@ typedef enum joint_of {
     JOINT_RUNS        // of an entry of a plan
 } joint_of;
 
-// The values that joint metrics are computed from, and their notes.
-typedef struct joint_subject {
-    joint_of of;
-    const char *owner;
-    const seed_group *runs, *against; // against: NULL without
-    const comparison *compared;       // or
-    const prediction *predicted;      // or
-    estimate share;                   // of the load
-    bool simulated;                   // its times
-    const char *note, *accuracy_note; // on a time, on an accuracy
-    const char *source;               // "FILE: KEY"; "" if there is none
-} joint_subject;
+struct figure; // results/figures.h
 
 typedef struct joint_metric {
-    metric_row head; // of kind METRIC_JOINT: its name and style
+    metric_row head; // its name, unit and style
     joint_of of;
-    const char *part; // the metric of the runs that it is computed from
-    bool always;      // listed also without a value; the note gives the reason
-    estimate (*value)(const joint_subject *s);
+    const char *part;                          // the metric of the runs that it is computed from
+    estimate (*value)(const struct figure *f); // of one without row and value
+    bool always; // listed also without a value; the note gives the reason
 } joint_metric;
 
 const joint_metric *joint_metrics_table(size_t *count);

@@ -65,9 +65,7 @@ static const condition conditions[] = {
 enum { CONDITIONS = sizeof conditions / sizeof *conditions, SHOWN_MAX = 48 };
 
 static const yaml_node *value_of(const run *r, const condition *c) {
-    int segments;
-    const yaml_node *root = c->place == SEGMENT ? run_last_segment(r, &segments) : r->train;
-    return root ? yaml_get(root, c->path) : NULL;
+    return yaml_get(c->place == SEGMENT ? run_last_segment(r) : r->train, c->path);
 }
 
 static bool agree(const run *a, const run *b, const condition *c) {
@@ -93,7 +91,7 @@ static void add_difference(reason_list *out, const char *of, const char *a, cons
 static const char *shown_of(const run *r, const condition *c) {
     const yaml_node *node = value_of(r, c);
     const bool fits = !node || (node->kind == YAML_SCALAR && strlen(node->text) <= SHOWN_MAX);
-    return fits ? node ? node->text : "" : c->shown ? run_text(r->train, c->shown) : "";
+    return fits ? node ? node->text : "" : c->shown ? yaml_text_at(r->train, c->shown) : "";
 }
 
 static void add_condition(reason_list *out, const run *a, const run *b, const condition *c) {
@@ -204,7 +202,7 @@ bool like_made(const run *a, const run *b) {
 bool like_timed(const run *r, const yaml_node *execution) {
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];
-        const yaml_node *own = execution ? yaml_get(execution, c->path) : NULL;
+        const yaml_node *own = yaml_get(execution, c->path);
         if (!(c->questions & EXECUTED)) continue;
         if (!own && strcmp(c->path, "transport") == 0) continue;
         if (!yaml_equal(value_of(r, c), own)) return false;
@@ -240,10 +238,10 @@ static int64_t batch_norm_group(const run *r) {
         if (layer->kind == YAML_SCALAR) found |= strcmp(layer->text, "batch_norm") == 0;
         if (layer->kind == YAML_MAPPING)
             found |= yaml_find(layer, "batch_norm") != NULL ||
-                     strcmp(run_text(layer, "kind"), "batch_norm") == 0;
+                     strcmp(yaml_text_at(layer, "kind"), "batch_norm") == 0;
     }
     if (!found || r->virtual_shards < 1) return 0;
-    bool whole = strcmp(run_text(r->train, "parameters.sync_batch_norm"), "true") == 0;
+    bool whole = strcmp(yaml_text_at(r->train, "parameters.sync_batch_norm"), "true") == 0;
     return whole ? r->global_batch : r->global_batch / r->virtual_shards;
 }
 

@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "results/reasons.h"
 #include "results/run.h"
 

@@ -419,16 +419,13 @@ char *metric_source(const metric_row *m, const run *r, size_t member) {
     return source;
 }
 
-const char *metric_file_of(const metric_row *m, const run *r, const char **folder) {
-    switch (m->file) {
-    case FILE_STEPS: *folder = r->folder; return r->train ? "steps.st.zst" : NULL;
-    case FILE_PREDICTIONS:
-        *folder = r->evaluation;
-        return r->evaluate ? "predictions.st.zst" : NULL;
-    case FILE_TURNS: *folder = r->timing->folder; return TURNS_FILE;
-    case FILE_NONE: break;
-    }
-    return NULL;
+file_place metric_file_of(metric_file file, const run *r) {
+    if (file == FILE_STEPS && r->train) return (file_place){r->folder, "steps.st.zst", r->train};
+    if (file == FILE_PREDICTIONS && r->evaluate)
+        return (file_place){r->evaluation, "predictions.st.zst", r->evaluate};
+    if (file == FILE_TURNS && r->timing)
+        return (file_place){r->timing->folder, TURNS_FILE, r->timing->manifest};
+    return (file_place){.name = NULL};
 }
 
 // ---- Values ----

@@ -13,13 +13,13 @@
 #include "results/statistics.h"
 
 typedef enum metric_kind {
+    METRIC_JOINT,     // of several runs
     METRIC_PARAMETER, // a setting of a run
     METRIC_RESULT,    // of training: the same in every execution of a run
     METRIC_POOLED,    // a time, the geometric mean over the executions of a run
     METRIC_TIME,      // a time of one execution
     METRIC_USE,       // of its devices, in a run whose steps are split into phases
-    METRIC_GPU,       // reported by the driver
-    METRIC_JOINT      // of several runs
+    METRIC_GPU        // reported by the driver
 } metric_kind;
 
 // The member that "#" stands for in the name and the key of a metric.
@@ -100,9 +100,8 @@ size_t metric_members(const metric_row *m, const run *r);
 // them.
 char *metric_name(const metric_row *m, const run *r, size_t member) MUST_CHECK;
 char *metric_source(const metric_row *m, const run *r, size_t member) MUST_CHECK;
-// Returns the name of the file that it is recomputed from, and its folder; NULL if the run has
-// none.
-const char *metric_file_of(const metric_row *m, const run *r, const char **folder);
+// Returns the place of such a file of a run; its name is NULL if the run has none.
+file_place metric_file_of(metric_file file, const run *r);
 // Does the manifest of the run's evaluation hold the value?
 bool metric_is_tested(const metric_row *m, const run *r);
 // Returns the value; NAN if unknown.

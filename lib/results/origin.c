@@ -50,29 +50,26 @@ status origin_of(const char *folder, const yaml_node *input, char **producer, ya
                  error *err) {
     *producer = NULL;
     *root = NULL;
-    const char *path = run_text(input, "path");
+    const char *path = yaml_text_at(input, "path");
     if (!*path || strcmp(path, "-") == 0) return STATUS_OK;
     char *file = paths_in(folder, path);
-    char *slash = strrchr(file, '/');
-    if (slash) *slash = 0;
-    *producer = memory_string(slash ? file : ".");
+    *producer = paths_folder(file);
     free(file);
-    char *name = memory_format("%s/manifest.yaml", *producer);
-    status rc = access(name, R_OK) == 0 ? manifest_read(name, root, err) : STATUS_OK;
-    free(name);
-    return rc;
+    return paths_allow(R_OK, "%s/manifest.yaml", *producer)
+               ? manifest_read_in(root, err, "%s", *producer)
+               : STATUS_OK;
 }
 
 // An input's content hash; for a shard, that of the file that it was cut from.
 static const char *source_of(const yaml_node *input) {
-    const char *source = run_text(input, "source");
-    return *source ? source : run_text(input, "content");
+    const char *source = yaml_text_at(input, "source");
+    return *source ? source : yaml_text_at(input, "content");
 }
 
 // The first input is the training data (or the first inputs, if it is in shards of one source); the
 // test data follows, if there is any.
 const char *origin_train_data(const run *r) {
-    const yaml_node *input = r->train ? yaml_get(r->train, "inputs.0") : NULL;
+    const yaml_node *input = yaml_get(r->train, "inputs.0");
     return input ? source_of(input) : "";
 }
 
@@ -95,7 +92,7 @@ status origin_repeated_images(const run *r, int64_t *count, int64_t *samples, er
     for (size_t i = 0; inputs && i < inputs->count; i++) {
         const yaml_node *repeats = yaml_find(inputs->items[i], "repeats");
         if (!repeats || strcmp(source_of(inputs->items[i]), test) != 0 ||
-            strcmp(run_text(repeats, "train"), train) != 0)
+            strcmp(yaml_text_at(repeats, "train"), train) != 0)
             continue;
         NEED(run_count(repeats, "images", count, err));
         NEED(run_count(repeats, "samples", samples, err));

@@ -8,7 +8,7 @@
 #include "data/tta.h"
 
 bool plan_names_all(const yaml_node *plan_root) {
-    return strcmp(run_text(plan_root, "kind"), "runs") == 0;
+    return strcmp(yaml_text_at(plan_root, "kind"), "runs") == 0;
 }
 
 bool plan_names_given(const yaml_node *plan_root) {
@@ -23,7 +23,8 @@ bool plan_names_given(const yaml_node *plan_root) {
 
 static status check_entry(const yaml_node *entry, error *err) {
     const yaml_node *keys = yaml_get(entry, "keys");
-    if (!*run_text(entry, "name")) return yaml_error(entry, err, "expected a run with its name");
+    if (!*yaml_text_at(entry, "name"))
+        return yaml_error(entry, err, "expected a run with its name");
     if (!keys || keys->kind != YAML_SEQUENCE || !keys->count)
         return yaml_error(keys ? keys : entry, err, "'keys': expected a list of keys");
     for (size_t i = 0; i < keys->count; i++) {
@@ -39,9 +40,9 @@ static status check_entry(const yaml_node *entry, error *err) {
 
 // Two entries of the same name would be taken for repeats of one experiment.
 static status check_name(const yaml_node *entries, size_t at, error *err) {
-    const char *name = run_text(entries->items[at], "name");
+    const char *name = yaml_text_at(entries->items[at], "name");
     for (size_t i = 0; i < at; i++)
-        if (strcmp(run_text(entries->items[i], "name"), name) == 0)
+        if (strcmp(yaml_text_at(entries->items[i], "name"), name) == 0)
             return yaml_error(entries->items[at], err, "'name': '%.60s' is used twice", name);
     return STATUS_OK;
 }
@@ -63,7 +64,7 @@ static status count_runs(const yaml_node *root, size_t *count, error *err) {
 
 // Entries without `views` are evaluated without them.
 static const char *views_of(const yaml_node *entry) {
-    const char *views = run_text(entry, "views");
+    const char *views = yaml_text_at(entry, "views");
     return *views ? views : tta_word(TTA_NONE);
 }
 
@@ -86,8 +87,8 @@ static const run *find_run(const run_list *list, const char *key, const char *vi
 static status name_run(run *r, const yaml_node *entry, error *err) {
     const yaml_node *published = yaml_find(entry, "published"), *title = yaml_find(entry, "title"),
                     *target = yaml_find(entry, "target_accuracy");
-    r->experiment = run_text(entry, "name");
-    if (title) r->title = run_text(entry, "title");
+    r->experiment = yaml_text_at(entry, "name");
+    if (title) r->title = yaml_text_at(entry, "title");
     if (published) r->published = published;
     r->published_epochs = yaml_number_at(entry, "published_epochs");
     return target ? yaml_number(target, "target_accuracy", &r->target, err) : STATUS_OK;
@@ -103,7 +104,7 @@ static status add_entry(const run_list *list, const yaml_node *entry, run *runs,
             return error_set(err, STATUS_INPUT,
                              "cannot report on the plan: no run of '%s' with key %.12s among the "
                              "folders",
-                             run_text(entry, "name"), keys->items[i]->text);
+                             yaml_text_at(entry, "name"), keys->items[i]->text);
         runs[*count] = *one;
         NEED(name_run(&runs[(*count)++], entry, err));
     }
@@ -141,7 +142,7 @@ static status find_baseline(const run_list *list, const yaml_node *root, const c
     for (size_t i = 0; !*baseline && i < list->count; i++)
         if (is_baseline(&list->runs[i])) *baseline = list->runs[i].experiment;
     if (*baseline || !node) return STATUS_OK;
-    *baseline = run_text(root, "baseline");
+    *baseline = yaml_text_at(root, "baseline");
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->runs[i].experiment, *baseline) == 0) return STATUS_OK;
     return yaml_error(node, err, "'baseline': no run is called '%.60s'", *baseline);
@@ -163,7 +164,7 @@ void plan_names_publish(run_list *list, const yaml_node *root) {
     for (size_t i = 0; entries && i < entries->count; i++) {
         const yaml_node *published = yaml_find(entries->items[i], "published");
         for (size_t k = 0; published && k < list->count; k++)
-            if (strcmp(list->runs[k].experiment, run_text(entries->items[i], "name")) == 0) {
+            if (strcmp(list->runs[k].experiment, yaml_text_at(entries->items[i], "name")) == 0) {
                 list->runs[k].published = published;
                 list->runs[k].published_epochs =
                     yaml_number_at(entries->items[i], "published_epochs");

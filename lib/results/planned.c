@@ -49,7 +49,7 @@ static status read_entries(plan *p, const yaml_node *runs, const char *study, er
         return yaml_error(runs ? runs : p->head, err, "'runs': expected a list of two or more");
     p->items = memory_new(runs->count, sizeof *p->items);
     for (size_t i = 0; i < runs->count; i++) {
-        if (study && strcmp(run_text(runs->items[i], "study"), study) != 0) continue;
+        if (study && strcmp(yaml_text_at(runs->items[i], "study"), study) != 0) continue;
         NEED(read_entry(runs->items[i], &p->items[p->count], err));
         p->count++;
     }
@@ -62,10 +62,10 @@ static status read_entries(plan *p, const yaml_node *runs, const char *study, er
 
 static status read_head(const yaml_node *head, plan *p, error *err) {
     p->head = head;
-    p->ladder = strcmp(run_text(head, "kind"), "ladder") == 0;
-    p->from = run_text(head, "from");
-    p->to = run_text(head, "to");
-    p->name = run_text(head, "name");
+    p->ladder = strcmp(yaml_text_at(head, "kind"), "ladder") == 0;
+    p->from = yaml_text_at(head, "from");
+    p->to = yaml_text_at(head, "to");
+    p->name = yaml_text_at(head, "name");
     p->vary = p->ladder ? NULL : yaml_find(head, "vary");
     if (!p->ladder && (!p->vary || p->vary->kind != YAML_SEQUENCE || !p->vary->count))
         return yaml_error(head, err,
@@ -85,7 +85,8 @@ const yaml_node *planned_value(const planned *one, const char *key) {
 status plan_read_file(const char *path, yaml_node **root, error *err) {
     status rc = yaml_read_file(path, root, err);
     if (rc != STATUS_OK) return rc;
-    if ((*root)->kind == YAML_MAPPING && strcmp(run_text(*root, "schema"), "lockstep.plan/1") == 0)
+    if ((*root)->kind == YAML_MAPPING &&
+        strcmp(yaml_text_at(*root, "schema"), "lockstep.plan/1") == 0)
         return STATUS_OK;
     rc = yaml_error(*root, err, "expected a plan: schema lockstep.plan/1");
     yaml_free(*root);
@@ -112,7 +113,7 @@ static interval change_of_accuracy(const comparison *c) {
     if (c->identical) return distance_of(0, 0);
     if (c->accuracy.kind == VERDICT_NONE || verdict_is_of_models(&c->accuracy))
         return distance_of(NAN, NAN);
-    return distance_of(c->accuracy_range.low, c->accuracy_range.high);
+    return distance_of(c->accuracy_difference.range.low, c->accuracy_difference.range.high);
 }
 
 static const planned *find_largest(const plan *p, interval (*change)(const comparison *)) {
@@ -142,31 +143,26 @@ const planned *planned_largest_in_accuracy(const plan *p) {
 
 // ---- Its runs ----
 
-static planned *find_planned(const plan *p, const char *name) {
-    for (size_t i = 0; i < p->count; i++)
-        if (strcmp(p->items[i].name, name) == 0) return &p->items[i];
+const yaml_node *plan_entry(const yaml_node *runs, const char *name) {
+    for (size_t i = 0; i < runs->count; i++)
+        if (strcmp(yaml_text_at(runs->items[i], "name"), name) == 0) return runs->items[i];
     return NULL;
 }
 
-static status find_runs(plan *p, const run_list *list, error *err) {
+status plan_check_runs(const yaml_node *runs, const run_list *list, error *err) {
     for (size_t i = 0; i < list->count; i++) {
         const run *r = &list->runs[i];
-        planned *one = find_planned(p, r->experiment);
-        if (!one || !r->train)
-            return error_set(err, STATUS_INPUT,
-                             "cannot report on '%s': its experiment is '%s', which is not in the "
-                             "plan",
-                             r->folder ? r->folder : r->evaluation, r->experiment);
-        seed_group *g = &one->runs;
-        if (!g->runs) g->runs = memory_new(list->count, sizeof *g->runs);
-        g->name = one->name;
-        g->runs[g->count++] = r;
+        if (r->train && plan_entry(runs, r->experiment)) continue;
+        return error_set(err, STATUS_INPUT,
+                         "cannot report on '%s': its experiment is '%s', which is not in the plan",
+                         r->folder ? r->folder : r->evaluation, r->experiment);
     }
+    return STATUS_OK;
+}
+
+static status find_runs(plan *p, const run_list *list, error *err) {
     for (size_t i = 0; i < p->count; i++)
-        if (!p->items[i].runs.count)
-            return error_set(err, STATUS_INPUT,
-                             "cannot report on the plan: no run of '%s' among the folders",
-                             p->items[i].name);
+        NEED(seed_group_named(list, p->items[i].name, &p->items[i].runs, err));
     return STATUS_OK;
 }
 
@@ -227,6 +223,7 @@ out:
 static status read_runs(plan *p, const yaml_node *runs, const char *study, const run_list *list,
                         error *err) {
     status rc = read_entries(p, runs, study, err);
+    if (rc == STATUS_OK) rc = plan_check_runs(runs, list, err);
     if (rc == STATUS_OK) rc = find_runs(p, list, err);
     if (rc == STATUS_OK) rc = compare_runs(p, err);
     return rc;

@@ -59,6 +59,11 @@ const planned *planned_largest_in_accuracy(const plan *p);
 // Reads a document of schema lockstep.plan/1.
 status plan_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK;
 
+// Returns the entry of that name in the list `runs` of a plan, or NULL.
+const yaml_node *plan_entry(const yaml_node *runs, const char *name);
+// STATUS_INPUT if a run is none of a plan's entries, which would be dropped silently.
+status plan_check_runs(const yaml_node *runs, const run_list *list, error *err) MUST_CHECK;
+
 // Takes ownership of `root`, a ladder or a study, and finds its runs by name. STATUS_INPUT if a run
 // of the plan is missing, or a run is not in the plan.
 status plan_read(yaml_node *root, const run_list *list, plan *p, error *err) MUST_CHECK;

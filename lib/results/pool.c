@@ -172,7 +172,7 @@ static choice count_alike(const run_list *list, const run *executions, size_t co
     choice c = {.of = one, .timed = run_has_time(one), .newest = ""};
     c.coverage = count_covered(list, one);
     for (size_t i = 0; i < count; i++) {
-        const char *start = run_text(executions[i].train, "run.start");
+        const char *start = yaml_text_at(executions[i].train, "run.start");
         if (!like_executed(one, &executions[i])) continue;
         c.count++;
         if (strcmp(start, c.newest) > 0) c.newest = start;

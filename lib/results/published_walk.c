@@ -33,7 +33,8 @@ const yaml_node *published_entry(const yaml_node *rung, const char *source, cons
     const yaml_node *list = entries_of(rung), *best = NULL;
     for (size_t i = 0; list && i < list->count; i++) {
         const yaml_node *entry = list->items[i];
-        if (entry->kind != YAML_MAPPING || strcmp(run_text(entry, "source"), source) != 0) continue;
+        if (entry->kind != YAML_MAPPING || strcmp(yaml_text_at(entry, "source"), source) != 0)
+            continue;
         if (key && !yaml_find(entry, key)) continue;
         if (!best || count_figures(entry) > count_figures(best)) best = entry;
     }
@@ -41,7 +42,7 @@ const yaml_node *published_entry(const yaml_node *rung, const char *source, cons
 }
 
 static bool is_aside(const yaml_node *rung) {
-    return strcmp(run_text(rung, "role"), "control") == 0;
+    return strcmp(yaml_text_at(rung, "role"), "control") == 0;
 }
 
 static size_t count_runs(const yaml_node *runs, const char *source, const char *key) {
@@ -183,7 +184,7 @@ static bool is_seen(const yaml_node *runs, size_t rung, size_t entry, const char
         size_t end = list ? list->count : 0;
         if (i == rung && entry < end) end = entry;
         for (size_t k = 0; k < end; k++)
-            if (strcmp(run_text(list->items[k], "source"), source) == 0) return true;
+            if (strcmp(yaml_text_at(list->items[k], "source"), source) == 0) return true;
     }
     return false;
 }
@@ -194,7 +195,7 @@ status published_walks_make(const yaml_node *runs, published_walks *w, error *er
     for (size_t i = 0; i < runs->count; i++) {
         const yaml_node *list = entries_of(runs->items[i]);
         for (size_t k = 0; list && k < list->count; k++) {
-            const char *source = run_text(list->items[k], "source");
+            const char *source = yaml_text_at(list->items[k], "source");
             if (*source && !is_seen(runs, i, k, source)) TRY(add_source(w, runs, source, err));
         }
     }

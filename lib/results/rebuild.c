@@ -2,7 +2,6 @@
 #include "results/rebuild.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,15 +31,7 @@ void rebuilt_release(rebuilt *b) {
     free(b->run.seconds);
     free(b->run.classes);
     free(b->run.confusion);
-    *b = (rebuilt){.file = NULL};
-}
-
-static void note_file(rebuilt *b, const yaml_node *root, const char *name,
-                      const char content[SHA256_TEXT_BYTES]) {
-    b->file = name;
-    snprintf(b->recorded, sizeof b->recorded, "%s",
-             run_text(run_file(root, "outputs", name), "content"));
-    memcpy(b->found, content, sizeof b->found);
+    *b = (rebuilt){.found = ""};
 }
 
 // ---- From steps ----
@@ -92,17 +83,13 @@ static void rebuild_epochs(run *r, const steps *s) {
     r->total_seconds = s->total_seconds;
 }
 
-status rebuild_from_steps(const run *r, rebuilt *b, error *err) {
-    steps s = {0};
-    begin(r, b);
-    status rc = STATUS_OK;
-    TRY(steps_read(r, &s, err));
+static status rebuild_from_steps(rebuilt *b, error *err) {
+    steps s;
+    NEED(steps_read(&b->run, &s, err));
     rebuild_epochs(&b->run, &s);
-    note_file(b, r->train, "steps.st.zst", s.file.content);
-out:
+    memcpy(b->found, s.file.content, sizeof b->found);
     steps_release(&s);
-    if (rc != STATUS_OK) rebuilt_release(b);
-    return rc;
+    return STATUS_OK;
 }
 
 // ---- From predictions ----
@@ -133,25 +120,27 @@ static void rebuild_classes(run *r, const predictions *p) {
         r->classes[i].accuracy = (double)r->classes[i].right / (double)r->classes[i].count;
 }
 
-status rebuild_from_predictions(const run *r, rebuilt *b, error *err) {
-    predictions p = {0};
-    begin(r, b);
-    status rc = STATUS_OK;
-    TRY(predictions_read(r->evaluation, &p, err));
+static status rebuild_from_predictions(rebuilt *b, error *err) {
+    predictions p;
+    NEED(predictions_read(b->file.folder, &p, err));
     rebuild_classes(&b->run, &p);
     b->run.test_samples = (int64_t)p.samples;
     b->run.accuracy = (double)p.correct_count / (double)p.samples;
     b->run.test_loss = cross_entropy(&p);
-    note_file(b, r->evaluate, "predictions.st.zst", p.file.content);
-out:
+    memcpy(b->found, p.file.content, sizeof b->found);
     predictions_release(&p);
-    if (rc != STATUS_OK) rebuilt_release(b);
-    return rc;
+    return STATUS_OK;
 }
 
-// ---- From turns ----
+// ---- From any ----
 
-void rebuild_from_turns(const run *r, rebuilt *b) {
+status rebuild(const run *r, metric_file file, rebuilt *b, error *err) {
+    status rc = STATUS_OK;
     begin(r, b);
-    note_file(b, r->timing->manifest, TURNS_FILE, r->timing->content);
+    b->file = metric_file_of(file, r);
+    if (file == FILE_STEPS) rc = rebuild_from_steps(b, err);
+    if (file == FILE_PREDICTIONS) rc = rebuild_from_predictions(b, err);
+    if (file == FILE_TURNS) memcpy(b->found, r->timing->content, sizeof b->found);
+    if (rc != STATUS_OK) rebuilt_release(b);
+    return rc;
 }

@@ -53,27 +53,20 @@ typedef struct choice {
 } choice;
 
 static bool is_chosen(const yaml_node *entry, const choice *c) {
-    const char *study = run_text(entry, "study");
-    if (strcmp(run_text(entry, "source"), c->source) != 0) return false;
+    const char *study = yaml_text_at(entry, "study");
+    if (strcmp(yaml_text_at(entry, "source"), c->source) != 0) return false;
     return c->study ? strcmp(study, c->study) == 0 : !*study;
 }
 
-// Makes one group of an entry's runs, including its repeats.
+// Copies the runs of an entry, including its repeats, and makes one group of them.
 static status add_group(results *view, const results *all, const yaml_node *entry, error *err) {
-    seed_group *g = &view->groups[view->group_count];
-    *g = (seed_group){.name = run_text(entry, "name")};
-    g->runs = memory_new(all->list.count, sizeof *g->runs);
-    view->group_count++;
+    const char *name = yaml_text_at(entry, "name");
     for (size_t i = 0; i < all->list.count; i++) {
         const run *one = &all->list.runs[i];
-        if (!one->train || strcmp(one->experiment, g->name) != 0) continue;
-        run *copy = &view->list.runs[view->list.count++];
-        *copy = *one;
-        g->runs[g->count++] = copy;
+        if (one->train && strcmp(one->experiment, name) == 0)
+            view->list.runs[view->list.count++] = *one;
     }
-    if (g->count) return STATUS_OK;
-    return error_set(err, STATUS_INPUT,
-                     "cannot report on the plan: no run of '%s' among the folders", g->name);
+    return seed_group_named(&view->list, name, &view->groups[view->group_count++], err);
 }
 
 static status open_view(const results *all, const yaml_node *runs, const choice *c, results *view,
@@ -97,15 +90,9 @@ static void release_view(results *view) {
     free(view->list.runs);
 }
 
-static const yaml_node *entry_of(const yaml_node *runs, const char *name) {
-    for (size_t i = 0; i < runs->count; i++)
-        if (strcmp(run_text(runs->items[i], "name"), name) == 0) return runs->items[i];
-    return NULL;
-}
-
 // The row that the plan names as baseline; the first row if it names none.
 static const seed_group *baseline_of(const results *rows, const yaml_node *entry) {
-    const char *against = run_text(entry, "against");
+    const char *against = yaml_text_at(entry, "against");
     if (!*against) return &rows->groups[0];
     for (size_t i = 0; i < rows->group_count; i++)
         if (strcmp(rows->groups[i].name, against) == 0) return &rows->groups[i];
@@ -116,7 +103,7 @@ static status compare_rows(results *rows, const yaml_node *runs, error *err) {
     rows->comparisons = memory_new(rows->group_count, sizeof *rows->comparisons);
     for (size_t i = 0; i < rows->group_count; i++) {
         const seed_group *g = &rows->groups[i],
-                         *baseline = baseline_of(rows, entry_of(runs, g->name));
+                         *baseline = baseline_of(rows, plan_entry(runs, g->name));
         if (!baseline || baseline == g) continue;
         NEED(compare(g, baseline, NULL, &rows->comparisons[rows->comparison_count], err));
         rows->comparison_count++;
@@ -131,8 +118,8 @@ static status open_studies(const reproduction *p, const results *all, reproduced
     one->studies = memory_new(count, sizeof *one->studies);
     for (size_t i = 0; i < count; i++) {
         const yaml_node *head = studies->items[i];
-        const choice c = {one->source, run_text(head, "name")};
-        if (strcmp(run_text(head, "source"), one->source) != 0) continue;
+        const choice c = {one->source, yaml_text_at(head, "name")};
+        if (strcmp(yaml_text_at(head, "source"), one->source) != 0) continue;
         results *view = &one->studies[one->study_count++];
         status rc = open_view(all, runs, &c, view, err);
         if (rc == STATUS_OK) rc = plan_read_study(head, runs, &view->list, &view->plan, err);
@@ -144,9 +131,9 @@ static status open_studies(const reproduction *p, const results *all, reproduced
 static status open_report(const reproduction *p, const results *all, const yaml_node *entry,
                           reproduced *one, error *err) {
     const yaml_node *runs = yaml_find(p->root, "runs");
-    one->source = run_text(entry, "source");
-    one->title = run_text(entry, "title");
-    one->claim_path = run_text(entry, "claim");
+    one->source = yaml_text_at(entry, "source");
+    one->title = yaml_text_at(entry, "title");
+    one->claim_path = yaml_text_at(entry, "claim");
     const choice c = {one->source, NULL};
     NEED(open_view(all, runs, &c, &one->rows, err));
     if (!one->rows.group_count)
@@ -159,21 +146,9 @@ static status open_report(const reproduction *p, const results *all, const yaml_
     return STATUS_OK;
 }
 
-// Without this check, a run that is not in the plan would be dropped silently.
-static status check_known(const yaml_node *runs, const results *all, error *err) {
-    for (size_t i = 0; i < all->list.count; i++) {
-        const run *r = &all->list.runs[i];
-        if (r->train && entry_of(runs, r->experiment)) continue;
-        return error_set(err, STATUS_INPUT,
-                         "cannot report on '%s': its experiment is '%s', which is not in the plan",
-                         r->folder ? r->folder : r->evaluation, r->experiment);
-    }
-    return STATUS_OK;
-}
-
 // Takes ownership of `root`. The runs are those of `all`. Release *p also after a failure.
 static status open_reproduction(yaml_node *root, const results *all, reproduction *p, error *err) {
-    *p = (reproduction){.root = root, .name = run_text(root, "name")};
+    *p = (reproduction){.root = root, .name = yaml_text_at(root, "name")};
     const yaml_node *reports = yaml_find(root, "reports"), *runs = yaml_find(root, "runs");
     if (!reports || reports->kind != YAML_SEQUENCE || !reports->count || !runs ||
         runs->kind != YAML_SEQUENCE)
@@ -181,7 +156,7 @@ static status open_reproduction(yaml_node *root, const results *all, reproductio
     p->changed = yaml_find(root, "changed");
     if (p->changed && p->changed->kind != YAML_SEQUENCE)
         return yaml_error(p->changed, err, "'changed': expected a list");
-    NEED(check_known(runs, all, err));
+    NEED(plan_check_runs(runs, &all->list, err));
     p->reports = memory_new(reports->count, sizeof *p->reports);
     for (size_t i = 0; i < reports->count; i++)
         NEED(open_report(p, all, reports->items[i], &p->reports[p->count++], err));
@@ -210,7 +185,7 @@ static status read_plan(results *r, yaml_node *root, error *err) {
         r->plan.root = root; // names point into it
         return STATUS_OK;
     }
-    if (strcmp(run_text(root, "kind"), "reproduction") != 0)
+    if (strcmp(yaml_text_at(root, "kind"), "reproduction") != 0)
         return plan_read(root, &r->list, &r->plan, err);
     r->reproduction = memory_new(1, sizeof *r->reproduction);
     return open_reproduction(root, r, r->reproduction, err);
@@ -350,6 +325,6 @@ const comparison *results_comparison(const results *r, const seed_group *g) {
 }
 
 double reproduction_full_epochs(const reproduction *p, const char *name) {
-    const char *epochs = run_text(entry_of(yaml_find(p->root, "runs"), name), "full_epochs");
+    const char *epochs = yaml_text_at(plan_entry(yaml_find(p->root, "runs"), name), "full_epochs");
     return *epochs ? strtod(epochs, NULL) : -1;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/paths.h"
 #include "compute/devices.h"
+#include "data/manifest.h"
 
 const char *run_phase_name(int i) {
     static const char *const names[RUN_PHASES] = {"load", "copy", "forward", "backward",
@@ -18,50 +18,35 @@ const char *run_phase_name(int i) {
 
 // ---- Lookup in manifests ----
 
-const char *run_text(const yaml_node *root, const char *path) {
-    const yaml_node *node = root ? yaml_get(root, path) : NULL;
-    return node && node->kind == YAML_SCALAR ? node->text : "";
-}
-
 bool run_evaluates(const run *r, const yaml_node *evaluate) {
     const yaml_node *inputs = yaml_find(evaluate, "inputs");
     for (size_t i = 0; inputs && i < inputs->count; i++)
-        if (strcmp(run_text(inputs->items[i], "content"), r->model_content) == 0) return true;
+        if (strcmp(yaml_text_at(inputs->items[i], "content"), r->model_content) == 0) return true;
     return false;
 }
 
 bool run_may_stop_early(const yaml_node *train) {
-    return *run_text(train, "parameters.early_stopping.patience") ||
-           *run_text(train, "parameters.stop_at.accuracy");
+    return *yaml_text_at(train, "parameters.early_stopping.patience") ||
+           *yaml_text_at(train, "parameters.stop_at.accuracy");
 }
 
-const yaml_node *run_file(const yaml_node *root, const char *list, const char *name) {
-    const yaml_node *files = root ? yaml_find(root, list) : NULL;
-    for (size_t i = 0; files && i < files->count; i++) {
-        if (strcmp(paths_name(run_text(files->items[i], "path")), name) == 0)
-            return files->items[i];
-    }
-    return NULL;
-}
-
-status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
-                         const char *content, error *err) {
-    const char *recorded = run_text(run_file(manifest_root, "outputs", name), "content");
+status run_check_content(const file_place *file, const char *content, error *err) {
+    const char *recorded = manifest_output_content(file->manifest, file->name);
     if (strcmp(recorded, content) == 0) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot report on '%s/%s': its content is %.12s, the manifest next to it "
                      "records %.12s",
-                     folder, name, content, *recorded ? recorded : "nothing");
+                     file->folder, file->name, content, *recorded ? recorded : "nothing");
 }
 
 status run_number(const yaml_node *root, const char *path, double *value, error *err) {
-    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    const yaml_node *node = yaml_get(root, path);
     *value = NAN;
     return node ? yaml_number(node, path, value, err) : STATUS_OK;
 }
 
 status run_count(const yaml_node *root, const char *path, int64_t *value, error *err) {
-    const yaml_node *node = root ? yaml_get(root, path) : NULL;
+    const yaml_node *node = yaml_get(root, path);
     *value = -1;
     return node ? yaml_integer(node, path, 0, INT64_MAX, value, err) : STATUS_OK;
 }
@@ -166,8 +151,8 @@ static status read_lr(run *r, error *err) {
     status rc = run_number(r->train, "parameters.optimizer.lr", &r->lr, err);
     if (rc == STATUS_OK) rc = run_number(r->train, "parameters.lr_scaling.base_batch", &base, err);
     if (rc != STATUS_OK) return rc;
-    const char *kind = run_text(r->train, "parameters.lr_scaling.kind");
-    if (!*kind) kind = run_text(r->train, "parameters.lr_scaling"); // "none"
+    const char *kind = yaml_text_at(r->train, "parameters.lr_scaling.kind");
+    if (!*kind) kind = yaml_text_at(r->train, "parameters.lr_scaling"); // "none"
     if (strcmp(kind, "linear") == 0) r->lr *= (double)r->global_batch / base;
     if (strcmp(kind, "sqrt") == 0) r->lr *= sqrt((double)r->global_batch / base);
     return STATUS_OK;
@@ -235,13 +220,11 @@ static status read_hosts(run *r, const yaml_node *execution, error *err) {
     return STATUS_OK;
 }
 
-const yaml_node *run_last_segment(const run *r, int *segments) {
+const yaml_node *run_last_segment(const run *r) {
     const yaml_node *execution = yaml_get(r->train, "run.execution");
-    *segments = 1;
-    if (!execution || execution->kind == YAML_SCALAR) return NULL;
-    if (execution->kind == YAML_MAPPING) return execution;
-    *segments = (int)execution->count;
-    return execution->count ? execution->items[execution->count - 1] : NULL;
+    if (execution && execution->kind == YAML_SEQUENCE)
+        execution = execution->count ? execution->items[execution->count - 1] : NULL;
+    return execution && execution->kind == YAML_MAPPING ? execution : NULL;
 }
 
 // Segments begun by a restart have the key `restarts`; those begun by --resume do not.
@@ -257,7 +240,9 @@ static status read_execution(run *r, error *err) {
     NEED(run_count(r->train, "parameters.loader_workers", &r->loader_workers, err));
     NEED(run_count(r->train, "run.cores", &r->cores, err));
     snprintf(r->device, sizeof r->device, "cpu");
-    const yaml_node *last = run_last_segment(r, &r->segments);
+    const yaml_node *execution = yaml_get(r->train, "run.execution"), *last = run_last_segment(r);
+    const bool list = execution && execution->kind == YAML_SEQUENCE;
+    r->segments = list ? (int)execution->count : 1;
     r->restarted = was_restarted(r);
     r->threads = -1;
     if (!last) return STATUS_OK;
@@ -270,33 +255,33 @@ static status read_execution(run *r, error *err) {
     // The process may have been allowed fewer cores than the machine has.
     NEED(run_count(last, "machine.cores", &count, err));
     if (count > 0 && count < r->cores) r->cores = count;
-    if (*run_text(last, "tool")) r->tool = run_text(last, "tool");
-    if (*run_text(last, "strategy")) r->strategy = run_text(last, "strategy");
-    r->math = run_text(last, "math");
-    r->reduce = run_text(last, "reduce");
-    if (*run_text(last, "isa")) r->isa = run_text(last, "isa");
+    if (*yaml_text_at(last, "tool")) r->tool = yaml_text_at(last, "tool");
+    if (*yaml_text_at(last, "strategy")) r->strategy = yaml_text_at(last, "strategy");
+    r->math = yaml_text_at(last, "math");
+    r->reduce = yaml_text_at(last, "reduce");
+    if (*yaml_text_at(last, "isa")) r->isa = yaml_text_at(last, "isa");
     NEED(read_hosts(r, last, err));
     read_devices(r, last);
     return STATUS_OK;
 }
 
 status run_read_train(run *r, error *err) {
-    r->key = run_text(r->train, "key");
-    r->experiment = run_text(r->train, "parameters.name");
+    r->key = yaml_text_at(r->train, "key");
+    r->experiment = yaml_text_at(r->train, "parameters.name");
     r->published = yaml_get(r->train, "parameters.published");
-    r->title = run_text(r->train, "parameters.title");
-    r->dataset = run_text(r->train, "parameters.dataset");
-    r->model = run_text(r->train, "parameters.model");
-    if (!*r->model) r->model = run_text(r->train, "parameters.architecture.name");
-    r->strategy = run_text(r->train, "parameters.strategy");
-    r->tool = run_text(r->train, "tool");
-    r->version = run_text(r->train, "version");
-    r->isa = run_text(r->train, "run.isa");
-    r->host = run_text(r->train, "run.host");
-    r->cpu = run_text(r->train, "run.cpu");
-    r->round = run_text(r->train, "run.round");
+    r->title = yaml_text_at(r->train, "parameters.title");
+    r->dataset = yaml_text_at(r->train, "parameters.dataset");
+    r->model = yaml_text_at(r->train, "parameters.model");
+    if (!*r->model) r->model = yaml_text_at(r->train, "parameters.architecture.name");
+    r->strategy = yaml_text_at(r->train, "parameters.strategy");
+    r->tool = yaml_text_at(r->train, "tool");
+    r->version = yaml_text_at(r->train, "version");
+    r->isa = yaml_text_at(r->train, "run.isa");
+    r->host = yaml_text_at(r->train, "run.host");
+    r->cpu = yaml_text_at(r->train, "run.cpu");
+    r->round = yaml_text_at(r->train, "run.round");
     snprintf(r->model_content, sizeof r->model_content, "%s",
-             run_text(run_file(r->train, "outputs", "model.st.zst"), "content"));
+             manifest_output_content(r->train, "model.st.zst"));
     NEED(run_count(r->train, "parameters.seed", &r->seed, err));
     NEED(run_count(r->train, "parameters.virtual_shards", &r->virtual_shards, err));
     NEED(run_count(r->train, "parameters.global_batch", &r->global_batch, err));
@@ -315,8 +300,8 @@ status run_read_train(run *r, error *err) {
 }
 
 static status read_class(const yaml_node *entry, run_class *c, error *err) {
-    c->name = run_text(entry, "name");
-    if (!*c->name) c->name = run_text(entry, "class");
+    c->name = yaml_text_at(entry, "name");
+    if (!*c->name) c->name = yaml_text_at(entry, "class");
     NEED(run_number(entry, "accuracy", &c->accuracy, err));
     NEED(run_count(entry, "count", &c->count, err));
     if (!*c->name || isnan(c->accuracy) || c->count < 0)
@@ -361,8 +346,8 @@ status run_read_evaluation(run *r, error *err) {
     NEED(run_number(r->evaluate, "results.accuracy", &accuracy, err));
     NEED(run_number(r->evaluate, "results.loss", &r->test_loss, err));
     if (!isnan(accuracy)) r->accuracy = accuracy;
-    if (*run_text(r->evaluate, "parameters.views"))
-        r->views = run_text(r->evaluate, "parameters.views");
+    if (*yaml_text_at(r->evaluate, "parameters.views"))
+        r->views = yaml_text_at(r->evaluate, "parameters.views");
     NEED(read_classes(r, err));
     return read_confusion(r, err);
 }

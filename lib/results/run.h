@@ -21,8 +21,8 @@ const char *run_phase_name(int phase);
 
 // What no manifest gives is unknown: NAN if it is measured or a ratio (double), -1 if it is a count
 // (int64_t), "" if it is a text, which is never NULL. NULL stands only for what is not there: a
-// stage with its folder and manifest, a list, another struct. run_number, run_count and run_text
-// read by this rule.
+// stage with its folder and manifest, a list, another struct. run_number, run_count and
+// yaml_text_at read by this rule.
 typedef struct run_epoch {
     double loss, accuracy, seconds, phase[RUN_PHASES];
 } run_epoch;
@@ -114,21 +114,19 @@ static inline bool run_has_epoch_time(const run *r) {
     return r->timing || run_has_time(r);
 }
 
-// Returns the entry of the manifest's `list` ("inputs" or "outputs") whose path ends in `name`, or
-// NULL.
-const yaml_node *run_file(const yaml_node *root, const char *list, const char *name);
-// Fails with STATUS_INPUT if a stage's file has content other than the stage recorded.
-status run_check_content(const char *folder, const yaml_node *manifest_root, const char *name,
-                         const char *content, error *err) MUST_CHECK;
-// Reads a text at a path: "" when absent.
-const char *run_text(const yaml_node *root, const char *path);
+// A file that a stage wrote, and the stage's manifest, in one folder.
+typedef struct file_place {
+    const char *folder, *name;
+    const yaml_node *manifest;
+} file_place;
+// Fails with STATUS_INPUT if its content is other than the stage recorded.
+status run_check_content(const file_place *file, const char *content, error *err) MUST_CHECK;
 // Did the evaluation read the model of this run?
 bool run_evaluates(const run *r, const yaml_node *evaluate);
 // Returns whether validation samples could end this training before its last epoch.
 bool run_may_stop_early(const yaml_node *train);
-// Returns the last segment of the execution, and counts the segments. NULL if the manifest has
-// none.
-const yaml_node *run_last_segment(const run *r, int *segments);
+// Returns the last segment of the execution, a mapping; NULL if the manifest has none.
+const yaml_node *run_last_segment(const run *r);
 // Reads a number at a path: NAN when absent, STATUS_INPUT if it is something else; or a count: -1
 // when absent.
 status run_number(const yaml_node *root, const char *path, double *value, error *err) MUST_CHECK;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "results/run_list.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/paths.h"
@@ -16,13 +14,6 @@
 
 // ---- Folders ----
 
-static bool exists(const char *folder, const char *name) {
-    char path[4096];
-    struct stat info;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-           stat(path, &info) == 0;
-}
-
 static void new_run(run_list *list, run **r) {
     list->executions = memory_grow(list->executions, &list->execution_capacity,
                                    list->execution_count + 1, sizeof **r);
@@ -31,7 +22,7 @@ static void new_run(run_list *list, run **r) {
 }
 
 static bool is_train_tool(const yaml_node *root) {
-    return strncmp(run_text(root, "tool"), "train-", 6) == 0;
+    return strncmp(yaml_text_at(root, "tool"), "train-", 6) == 0;
 }
 
 // Takes ownership of `root`, and stores it by its tool.
@@ -51,7 +42,7 @@ static status add_stage(run *r, const char *folder, error *err) {
     yaml_node *root = NULL;
     status rc = manifest_read_in(&root, err, "%s", folder);
     if (rc != STATUS_OK) return rc;
-    const char *tool = run_text(root, "tool");
+    const char *tool = yaml_text_at(root, "tool");
     if (is_train_tool(root) || strcmp(tool, "evaluate") == 0) return attach(r, folder, root, err);
     char *hint = manifest_hint_runs(folder);
     rc = error_set(
@@ -70,8 +61,8 @@ static status add_pair(run_list *list, const char *path, const char *evaluation,
     char *train = memory_format("%s/train", path);
     char *evaluate = memory_format("%s/%s", path, evaluation);
     new_run(list, &r);
-    if (exists(path, "train")) TRY(add_stage(r, train, err));
-    if (exists(evaluate, "manifest.yaml")) TRY(add_stage(r, evaluate, err));
+    if (paths_allow(F_OK, "%s/train", path)) TRY(add_stage(r, train, err));
+    if (paths_allow(F_OK, "%s/manifest.yaml", evaluate)) TRY(add_stage(r, evaluate, err));
     if (r->train && r->evaluate && !run_evaluates(r, r->evaluate))
         rc = error_set(err, STATUS_INPUT,
                        "cannot report on '%s': evaluate read a model that train did not write; run "
@@ -90,9 +81,7 @@ static status add_execution(run_list *list, const char *path, error *err) {
     status rc = STATUS_OK;
     for (int k = TTA_KINDS; rc == STATUS_OK && k-- > 0;) {
         const char *folder = tta_folder((tta_kind)k);
-        char name[64];
-        snprintf(name, sizeof name, "%s/manifest.yaml", folder);
-        const bool there = exists(path, name);
+        const bool there = paths_allow(F_OK, "%s/%s/manifest.yaml", path, folder);
         if (there || (k == TTA_NONE && !any)) rc = add_pair(list, path, folder, err);
         any = any || there;
     }
@@ -128,7 +117,8 @@ static status add_folders(run_list *list, const char *path, bool (*chosen)(const
 
 // Skips executions that are not finished: still training, or stopped.
 static status add_finished(run_list *list, const char *path, error *err) {
-    return exists(path, "train/manifest.yaml") ? add_execution(list, path, err) : STATUS_OK;
+    return paths_allow(F_OK, "%s/train/manifest.yaml", path) ? add_execution(list, path, err)
+                                                             : STATUS_OK;
 }
 
 static status add_numbered(run_list *list, const char *path, size_t *found, error *err) {
@@ -141,12 +131,13 @@ static status add_numbered(run_list *list, const char *path, size_t *found, erro
 }
 
 status run_list_add(run_list *list, const char *path, error *err) {
-    if (exists(path, "manifest.yaml")) {
+    if (paths_allow(F_OK, "%s/manifest.yaml", path)) {
         run *r;
         new_run(list, &r);
         return add_stage(r, path, err);
     }
-    if (exists(path, "train") || exists(path, "evaluate")) return add_execution(list, path, err);
+    if (paths_allow(F_OK, "%s/train", path) || paths_allow(F_OK, "%s/evaluate", path))
+        return add_execution(list, path, err);
     size_t found;
     status rc = add_numbered(list, path, &found, err);
     if (rc == STATUS_OK && !found) rc = add_folders(list, path, is_seed, run_list_add, &found, err);

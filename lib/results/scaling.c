@@ -170,9 +170,7 @@ static bool same_machine(const collectives *measured, const run *r) {
 }
 
 static const char *transport_of(const run *r) {
-    int segments;
-    const yaml_node *last = run_last_segment(r, &segments);
-    return last ? run_text(last, "transport") : "";
+    return yaml_text_at(run_last_segment(r), "transport");
 }
 
 // A run or a measurement that does not name its transport cannot be compared.

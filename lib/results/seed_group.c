@@ -69,6 +69,16 @@ void seed_groups_make(const run_list *list, seed_group **groups, size_t *count) 
     name_groups(*groups, *count);
 }
 
+status seed_group_named(const run_list *list, const char *name, seed_group *g, error *err) {
+    *g = (seed_group){.name = name, .runs = memory_new(list->count, sizeof *g->runs)};
+    for (size_t i = 0; i < list->count; i++)
+        if (list->runs[i].train && strcmp(list->runs[i].experiment, name) == 0)
+            g->runs[g->count++] = &list->runs[i];
+    if (g->count) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot report on the plan: no run of '%s' among the folders", name);
+}
+
 void seed_groups_free(seed_group *groups, size_t count) {
     for (size_t i = 0; groups && i < count; i++) free(groups[i].runs);
     free(groups);
@@ -165,23 +175,22 @@ static size_t shares_of(const run *r, double *share) {
 }
 
 // The mean over `runs` of the median of each run's values.
-static void centre_of(double *medians, size_t runs, const double *values, size_t count,
-                      estimate *share) {
+static estimate centre_of(double *medians, size_t runs, const double *values, size_t count) {
     const mean_estimate m = statistics_alone(medians, runs);
-    share->value = m.value;
-    share->range = (interval){INFINITY, -INFINITY};
+    estimate share = {m.value, {INFINITY, -INFINITY}};
+    if (!runs) return (estimate){NAN, {NAN, NAN}};
     for (size_t i = 0; i < count; i++) {
-        share->range.low = fmin(share->range.low, values[i]);
-        share->range.high = fmax(share->range.high, values[i]);
+        share.range.low = fmin(share.range.low, values[i]);
+        share.range.high = fmax(share.range.high, values[i]);
     }
     if (runs >= VERDICT_EXECUTIONS) {
         const interval mean = statistics_interval(&m, 0.95);
-        share->range = (interval){fmax(0, mean.low), fmin(1, mean.high)};
+        share.range = (interval){fmax(0, mean.low), fmin(1, mean.high)};
     }
-    if (!runs) *share = (estimate){NAN, {NAN, NAN}};
+    return share;
 }
 
-void seed_group_load_share(const seed_group *g, estimate *share) {
+estimate seed_group_load_share(const seed_group *g) {
     size_t epochs = 0, runs = 0, n = 0, executed;
     const run **executions;
     seed_group_executions(g, &executions, &executed);
@@ -193,10 +202,11 @@ void seed_group_load_share(const seed_group *g, estimate *share) {
         if (count) medians[runs++] = median(values + n, count);
         n += count;
     }
-    centre_of(medians, runs, values, n, share);
+    const estimate share = centre_of(medians, runs, values, n);
     free(executions);
     free(values);
     free(medians);
+    return share;
 }
 
 load_bound load_bound_of(double share, interval range) {

@@ -20,6 +20,10 @@ typedef struct seed_group {
 
 // Returns groups in the order of their first runs. Free with seed_groups_free.
 void seed_groups_make(const run_list *list, seed_group **groups, size_t *count);
+// Makes the group of all runs of the experiment `name`, however they were executed; free() its
+// `runs`. STATUS_INPUT if there is none.
+status seed_group_named(const run_list *list, const char *name, seed_group *g,
+                        error *err) MUST_CHECK;
 void seed_groups_free(seed_group *groups, size_t count);
 
 // Returns the executions of all runs of the group whose times count. free() them.
@@ -45,7 +49,7 @@ bool seed_group_is_simulated(const seed_group *g);
 // The share of a step's time spent waiting for data: the mean over executions of the median epoch.
 // The range is the 95 % interval for three or more executions, else that from the lowest epoch to
 // the highest. NAN without times.
-void seed_group_load_share(const seed_group *g, estimate *share);
+estimate seed_group_load_share(const seed_group *g);
 
 // The bottleneck of a step: loading if the whole interval of the share lies above one half,
 // computing if it lies below.

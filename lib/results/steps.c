@@ -47,29 +47,19 @@ void steps_release(steps *s) {
     *s = (steps){0};
 }
 
-// The samples of a step that shard v gives: its next global_batch / V, or those left. Samples are
-// dealt to shards like cards.
-static int64_t samples_of_shard(const run *r, size_t step, int64_t v) {
-    int64_t shards = r->virtual_shards, share = r->global_batch / shards;
-    int64_t size = r->samples / shards + (v < r->samples % shards);
-    int64_t left = size - (int64_t)step * share;
-    return left < 0 ? 0 : left < share ? left : share;
-}
-
+// Shards differ by a sample at most, so every step but the last of an epoch is full.
 double steps_samples(const run *r, size_t step) {
-    int64_t total = 0;
     if (r->virtual_shards < 1 || r->samples < 1) return NAN;
-    for (int64_t v = 0; v < r->virtual_shards; v++) total += samples_of_shard(r, step, v);
-    return (double)total;
+    const double batch = (double)r->global_batch;
+    return fmax(0, fmin(batch, (double)r->samples - (double)step * batch));
 }
 
 double steps_micro_batches(const run *r) {
-    const bool together = strcmp(run_text(r->train, "parameters.sync_batch_norm"), "true") == 0;
+    const bool together = strcmp(yaml_text_at(r->train, "parameters.sync_batch_norm"), "true") == 0;
     const size_t n = r->epoch_count ? (size_t)r->steps_per_epoch : 0;
+    const double shards = together ? 1 : (double)r->virtual_shards;
     double sum = 0;
     if (r->virtual_shards < 1 || r->samples < 1) return NAN;
-    for (size_t i = 0; i < n; i++)
-        for (int64_t v = 0; v < (together ? 1 : r->virtual_shards); v++)
-            sum += samples_of_shard(r, i, v) > 0;
+    for (size_t i = 0; i < n; i++) sum += fmin(shards, steps_samples(r, i));
     return sum / (double)n;
 }

@@ -15,7 +15,7 @@
 static status read_manifest(timed_arms *t, error *err) {
     NEED(manifest_read_in(&t->manifest, err, "%s", t->folder));
     t->arms = yaml_get(t->manifest, "run.arms");
-    if (strcmp(run_text(t->manifest, "tool"), "time-runs") != 0)
+    if (strcmp(yaml_text_at(t->manifest, "tool"), "time-runs") != 0)
         return yaml_error(t->manifest, err, "expected a manifest of time-runs");
     if (!t->arms || t->arms->kind != YAML_SEQUENCE || t->arms->count < 2)
         return yaml_error(t->manifest, err, "'run.arms': expected a list of two or more");
@@ -70,10 +70,6 @@ void timed_arms_release(timed_arms *t) {
     *t = (timed_arms){0};
 }
 
-status timed_arms_check(const timed_arms *t, error *err) {
-    return run_check_content(t->folder, t->manifest, TURNS_FILE, t->content, err);
-}
-
 // ---- The runs ----
 
 bool timed_arms_find(const timed_arms *t, const run *r, size_t *arm) {
@@ -81,8 +77,8 @@ bool timed_arms_find(const timed_arms *t, const run *r, size_t *arm) {
     if (!*r->key || r->samples < 1) return false;
     for (size_t i = 0; i < t->arms->count; i++) {
         const yaml_node *one = t->arms->items[i], *execution = yaml_get(one, "execution");
-        const bool built = strcmp(run_text(one, "version"), r->version) == 0;
-        if (strcmp(run_text(one, "key"), r->key) != 0 || !like_timed(r, execution)) continue;
+        const bool built = strcmp(yaml_text_at(one, "version"), r->version) == 0;
+        if (strcmp(yaml_text_at(one, "key"), r->key) != 0 || !like_timed(r, execution)) continue;
         if (!found || built) *arm = i;
         if (built) return true;
         found = true;

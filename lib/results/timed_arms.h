@@ -29,11 +29,9 @@ typedef struct timed_arms {
 } timed_arms;
 
 // Reads and fits the turns in a folder. STATUS_INPUT if time-runs did not write it, or the turns
-// are damaged. Turns other than the recorded ones are no failure: see timed_arms_check.
+// are damaged. Turns other than the recorded ones are no failure: compare `content`.
 status timed_arms_read(const char *folder, timed_arms *t, error *err) MUST_CHECK;
 void timed_arms_release(timed_arms *t);
-// STATUS_INPUT if turns.st.zst is not the file that the manifest recorded.
-status timed_arms_check(const timed_arms *t, error *err) MUST_CHECK;
 
 // Links the folders, and gives the runs the times of their arms: `timing`, `arm` and
 // `seconds_per_epoch`, from the first folder that has one. STATUS_INPUT if a folder has none for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // verdict.h - verdicts on the difference between repeated measurements, in time or in accuracy. All
-// verdicts are decided here; verdict_text.h words them.
+// verdicts are decided here; templates word them (share/report/en/verdict.md, report/notes.h).
 //
 // Two questions are tested, each at the 5 % level: is there a difference (two-sided), and is it
 // within a margin (two one-sided tests)? A wide interval answers neither: undecided.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/paths.h"
 #include "data/manifest.h"
 #include "results/metrics.h"
 #include "results/rebuild.h"
@@ -17,7 +17,6 @@
 typedef struct verifying {
     const run *r;
     const rebuilt *b;
-    const char *folder; // of the manifest and of the file
     manifest_findings *findings;
     error *err;
 } verifying;
@@ -25,8 +24,9 @@ typedef struct verifying {
 // ---- Figures of the table ----
 
 static void add_difference(const verifying *v, const char *name, double value, double recomputed) {
+    const file_place *from = &v->b->file;
     manifest_finding(v->findings, "figure '%s' is %.9g in '%s/manifest.yaml', and %.9g in '%s/%s'",
-                     name, value, v->folder, recomputed, v->folder, v->b->file);
+                     name, value, from->folder, recomputed, from->folder, from->name);
 }
 
 // A confusion matrix too large for figures is still in the manifest: every count is checked.
@@ -79,7 +79,7 @@ static double count_samples(const run *r) {
 
 // The index of the epoch whose model was kept: the first of the best ones, or the last.
 static size_t kept_epoch(const run *r) {
-    const bool best = strcmp(run_text(r->train, "parameters.keep"), "best") == 0;
+    const bool best = strcmp(yaml_text_at(r->train, "parameters.keep"), "best") == 0;
     size_t kept = best ? 0 : r->epoch_count - 1;
     for (size_t i = 1; best && i < r->epoch_count; i++)
         if (r->epochs[i].accuracy > r->epochs[kept].accuracy) kept = i;
@@ -100,7 +100,7 @@ static status verify_choice(const verifying *v) {
 static status verify_training(const verifying *v) {
     const run *r = v->r, *recomputed = &v->b->run;
     const double last = r->epoch_count ? recomputed->epochs[r->epoch_count - 1].accuracy : NAN;
-    const char *model = run_text(r->train, "results.model");
+    const char *model = yaml_text_at(r->train, "results.model");
     NEED(verify_number(v, r->train, "results.test_accuracy", last));
     NEED(verify_choice(v));
     NEED(verify_number(v, r->train, "results.samples", count_samples(recomputed)));
@@ -110,7 +110,7 @@ static status verify_training(const verifying *v) {
         NEED(verify_number(v, r->train, key, recomputed->epochs[0].phase[p]));
     }
     if (*model && strcmp(model, r->model_content) != 0)
-        manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s", v->folder,
+        manifest_finding(v->findings, "'%s/manifest.yaml' has two models: %s and %s", r->folder,
                          model, r->model_content);
     return STATUS_OK;
 }
@@ -133,15 +133,13 @@ static status verify_test(const verifying *v) {
 // ---- One run ----
 
 static status verify_file(const run *r, metric_file file, manifest_findings *f, error *err) {
-    const bool trained = file == FILE_STEPS;
-    const char *folder = trained ? r->folder : r->evaluation;
     rebuilt b = {0};
-    const verifying v = {r, &b, folder, f, err};
+    const verifying v = {r, &b, f, err};
     status rc;
-    TRY(trained ? rebuild_from_steps(r, &b, err) : rebuild_from_predictions(r, &b, err));
-    TRY(run_check_content(folder, trained ? r->train : r->evaluate, b.file, b.found, err));
+    TRY(rebuild(r, file, &b, err));
+    TRY(run_check_content(&b.file, b.found, err));
     TRY(verify_table(&v, file));
-    rc = trained ? verify_training(&v) : verify_test(&v);
+    rc = file == FILE_STEPS ? verify_training(&v) : verify_test(&v);
 out:
     rebuilt_release(&b);
     return rc;
@@ -156,9 +154,9 @@ static status verify_run(const run *r, manifest_findings *f, error *err) {
 // ---- One timing ----
 
 static status verify_timing(const timed_arms *t, manifest_findings *f, error *err) {
-    const rebuilt b = {.file = TURNS_FILE};
-    const verifying v = {NULL, &b, t->folder, f, err};
-    status rc = timed_arms_check(t, err);
+    const rebuilt b = {.file = {t->folder, TURNS_FILE, t->manifest}};
+    const verifying v = {NULL, &b, f, err};
+    status rc = run_check_content(&b.file, t->content, err);
     TRY(rc);
     TRY(verify_number(&v, t->manifest, "results.executions", (double)t->fit.executions));
     for (size_t a = 0; a < t->fit.arms; a++) {
@@ -181,29 +179,24 @@ static status verify_turns(const char *folder, manifest_findings *f, error *err)
 
 // ---- One manifest ----
 
-static char *folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
-}
-
 // Does the manifest list the file that its figures come from?
 static bool lists_file(const yaml_node *root, bool train) {
-    return run_file(root, "outputs", train ? "steps.st.zst" : "predictions.st.zst") != NULL;
+    return manifest_output(root, train ? "steps.st.zst" : "predictions.st.zst") != NULL;
 }
 
 status verify_figures_of_manifest(const char *path, manifest_findings *f, error *err) {
     run r;
     yaml_node *root = NULL;
-    char *folder = folder_of(path);
+    char *folder = paths_folder(path);
     status rc = STATUS_OK;
     run_init(&r);
     TRY(manifest_read(path, &root, err));
-    if (strcmp(run_text(root, "tool"), "time-runs") == 0) {
+    if (strcmp(yaml_text_at(root, "tool"), "time-runs") == 0) {
         rc = verify_turns(folder, f, err);
         goto out;
     }
-    const bool train = strncmp(run_text(root, "tool"), "train-", 6) == 0;
-    if (!train && strcmp(run_text(root, "tool"), "evaluate") != 0) goto out;
+    const bool train = strncmp(yaml_text_at(root, "tool"), "train-", 6) == 0;
+    if (!train && strcmp(yaml_text_at(root, "tool"), "evaluate") != 0) goto out;
     if (!lists_file(root, train)) goto out;
     *(train ? &r.train : &r.evaluate) = root;
     *(train ? &r.folder : &r.evaluation) = folder;

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/paths.h"
+#include "data/manifest.h"
 #include "results/origin.h"
 #include "results/rebuild.h"
 
@@ -53,11 +54,11 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 // Is the input the output recorded by the stage before it?
 static void check_producer(trail *t, int depth, const yaml_node *input, const char *producer,
                            const yaml_node *root) {
-    const char *name = paths_name(run_text(input, "path"));
-    const char *used = run_text(input, "content");
-    const char *made = run_text(run_file(root, "outputs", name), "content");
+    const char *name = paths_name(yaml_text_at(input, "path"));
+    const char *used = yaml_text_at(input, "content");
+    const char *made = manifest_output_content(root, name);
     char *path = origin_tidy_path(producer, "manifest.yaml");
-    write_line(t, depth, "made by", "%s: %s", run_text(root, "tool"), path ? path : producer);
+    write_line(t, depth, "made by", "%s: %s", yaml_text_at(root, "tool"), path ? path : producer);
     free(path);
     if (!*made || strcmp(used, made) == 0) return;
     write_line(t, depth, "BUT", "that manifest now records %s: the file has been rebuilt since",
@@ -67,8 +68,8 @@ static void check_producer(trail *t, int depth, const yaml_node *input, const ch
 
 // Writes the origin of a dataset: the archive and its pinned members.
 static void write_archive(trail *t, int depth, const yaml_node *root) {
-    const char *from = run_text(root, "run.source.from"),
-               *hash = run_text(root, "run.source.sha256");
+    const char *from = yaml_text_at(root, "run.source.from"),
+               *hash = yaml_text_at(root, "run.source.sha256");
     const yaml_node *members = yaml_get(root, "results.members");
     if (*from) write_line(t, depth, "from", "%s%s%s", from, *hash ? "  sha256 " : "", hash);
     for (size_t i = 0; members && members->kind == YAML_MAPPING && i < members->count; i++)
@@ -81,10 +82,10 @@ static status walk_input(trail *t, int depth, const char *folder, const yaml_nod
                          error *err) {
     char *producer = NULL;
     yaml_node *root = NULL;
-    const char *content = run_text(input, "content");
-    char *path = origin_tidy_path(folder, run_text(input, "path"));
+    const char *content = yaml_text_at(input, "content");
+    char *path = origin_tidy_path(folder, yaml_text_at(input, "path"));
     write_line(t, depth, "input", "%s  %s %s", path, *content ? "content" : "sha256",
-               *content ? content : run_text(input, "sha256"));
+               *content ? content : yaml_text_at(input, "sha256"));
     free(path);
     status rc = origin_of(folder, input, &producer, &root, err);
     if (rc == STATUS_OK && root) {
@@ -101,8 +102,8 @@ static status walk_input(trail *t, int depth, const char *folder, const yaml_nod
 
 // Shards of one source are one input, represented by the first.
 static bool same_shards(const yaml_node *a, const yaml_node *b) {
-    const char *source = run_text(a, "source");
-    return *source && strcmp(source, run_text(b, "source")) == 0;
+    const char *source = yaml_text_at(a, "source");
+    return *source && strcmp(source, yaml_text_at(b, "source")) == 0;
 }
 
 static status walk_inputs(trail *t, int depth, const char *folder, const yaml_node *root,
@@ -121,25 +122,15 @@ static status walk_inputs(trail *t, int depth, const char *folder, const yaml_no
 
 // ---- Figures ----
 
-// Rebuilds the figure's run from the file that the figure is recomputed from.
-static status rebuild(const figure *f, rebuilt *b, error *err) {
-    if (f->row->file == FILE_TURNS) {
-        rebuild_from_turns(f->run, b);
-        return STATUS_OK;
-    }
-    return f->row->file == FILE_STEPS ? rebuild_from_steps(f->run, b, err)
-                                      : rebuild_from_predictions(f->run, b, err);
-}
-
 static void compare_file(trail *t, int depth, const rebuilt *b) {
-    const bool same = strcmp(b->recorded, b->found) == 0;
+    const char *recorded = manifest_output_content(b->file.manifest, b->file.name);
+    const bool same = strcmp(recorded, b->found) == 0;
     t->at = &t->files;
-    write_line(t, depth, "file", "%s  content %s%s", b->file, b->found,
+    write_line(t, depth, "file", "%s  content %s%s", b->file.name, b->found,
                same ? ", as recorded" : "");
     if (!same) {
-        write_line(t, depth, "BUT", "the manifest records %s",
-                   *b->recorded ? b->recorded : "nothing");
-        break_trail(t, "'%s' is not the file that the manifest recorded", b->file);
+        write_line(t, depth, "BUT", "the manifest records %s", *recorded ? recorded : "nothing");
+        break_trail(t, "'%s' is not the file that the manifest recorded", b->file.name);
     }
     t->at = t->out;
 }
@@ -162,9 +153,8 @@ static status write_recomputed(trail *t, int depth, const figure *f, error *err)
     rebuilt b = {0};
     status rc = STATUS_OK;
     double recomputed = NAN;
-    const char *folder;
-    if (metric_file_of(f->row, f->run, &folder)) {
-        TRY(rebuild(f, &b, err));
+    if (metric_file_of(f->row->file, f->run).name) {
+        TRY(rebuild(f->run, f->row->file, &b, err));
         recomputed = metric_recompute(f->row, &b.run, f->member);
     }
     if (isnan(recomputed)) {
@@ -202,9 +192,8 @@ static void compare_arm(trail *t, int depth, const timed_arms *timing, size_t ar
     const metric_row *like = metrics_find("seconds_per_epoch"); // for its tolerance
     const double fitted = turn_fit_seconds(&timing->fit, arm).value;
     char key[64];
-    double recorded;
     snprintf(key, sizeof key, "results.seconds_per_sample.%zu", arm);
-    if (run_number(timing->manifest, key, &recorded, NULL) != STATUS_OK) recorded = NAN;
+    const double recorded = yaml_number_at(timing->manifest, key);
     const bool agrees = !isnan(recorded) && metric_agrees(like, recorded, fitted);
     write_line(t, depth, "recomputed", "%.9g s per sample (geometric mean of %zu executions): %s",
                fitted, timing->fit.executions, agrees ? "agrees" : "DOES NOT AGREE");
@@ -216,7 +205,7 @@ static void compare_arm(trail *t, int depth, const timed_arms *timing, size_t ar
 static void write_turns(trail *t, int depth, const run *r, const timed_arms *timing, size_t arm) {
     const yaml_node *one = timing->arms->items[arm];
     write_line(t, depth, "arm", "%zu of %zu: %s", arm + 1, timing->fit.arms,
-               run_text(one, "command"));
+               yaml_text_at(one, "command"));
     write_line(t, depth, "left out", "the first %zu entries of each turn",
                timing->fit.skipped[arm]);
     for (size_t e = 0; e < timing->fit.executions; e++)
@@ -228,11 +217,11 @@ static void write_turns(trail *t, int depth, const run *r, const timed_arms *tim
 
 static status explain_turns(trail *t, int depth, const run *r, const timed_arms *timing, size_t arm,
                             error *err) {
-    rebuilt b = {0};
+    rebuilt b;
     run timed = *r;
     timed.timing = timing;
-    rebuild_from_turns(&timed, &b);
-    status rc = STATUS_OK;
+    status rc = rebuild(&timed, FILE_TURNS, &b, err);
+    if (rc != STATUS_OK) return rc;
     write_turns(t, depth, r, timing, arm);
     if (t->several) text_format(&t->files, "files of %s\n", r->name);
     compare_file(t, 1, &b);

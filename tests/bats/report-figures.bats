@@ -101,8 +101,9 @@ again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accura
 @test "--why takes the folder of a report, or a file in it, and remembers its runs" {
     a_run a key=one
     a_run b name=other
-    mkdir deep
-    succeeds "$REPORT" a b --baseline a --out deep/out --title "--why a" --author=b
+    mkdir deep mine
+    echo mine >mine/own.md
+    succeeds "$REPORT" a b --baseline a --out deep/out --title "--why a" --author=b --template mine
     succeeds "$REPORT" deep/out --why other.accuracy_difference
     local first=$output
     for place in deep/out/ ./deep/out/report.html deep/out/report.csv "$PWD/deep/out"; do

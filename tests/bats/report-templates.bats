@@ -126,10 +126,10 @@ END
     cp -r "$ROOT"/share/report/zh zh
     sed -i 's/{{x.model_hash | short | code}}//' zh/reproduction.md
     sed -i '0,/^### /s/^### /**/' zh/reports.md
-    sed -i '/^  speedup:/d' zh/names.yaml
+    sed -i '/^  busy:/d' zh/names.yaml
     run "$PYTHON" "$compare" "$ROOT/share/report/en" zh "$listed"
     [ "$status" -eq 1 ]
-    [ "$output" = "only in $ROOT/share/report/en: names: metrics.speedup
+    [ "$output" = "only in $ROOT/share/report/en: names: parts.busy
 only in $ROOT/share/report/en: reports: ## 1
 only in $ROOT/share/report/en: reproduction.tables: .model_hash" ] || fail "$output"
     # A difference that is no longer there is not to be listed, either.

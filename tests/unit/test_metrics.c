@@ -183,8 +183,8 @@ static void stages_of_plain_and_resumed_runs(void **state) {
     r = make_run(source);
     r.segments = 2;
     assert_int_equal(execution_kind_of(&r), EXECUTION_STAGES);
-    assert_string_equal(run_text(execution_devices(&r)->items[0], "first"), "conv1");
-    assert_string_equal(run_text(execution_devices(&r)->items[0], "last"), "pool1");
+    assert_string_equal(yaml_text_at(execution_devices(&r)->items[0], "first"), "conv1");
+    assert_string_equal(yaml_text_at(execution_devices(&r)->items[0], "last"), "pool1");
     assert_false(execution_has_times(&r));
     list = figures_well(&r);
     assert_null(figures_of(&list, "r", "stage.0.busy"));

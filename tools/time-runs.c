@@ -57,14 +57,16 @@ static void compare_arms(const timing *t, comparison *c) {
 
 static status print_arms(const timing *t, const comparison *c, page_templates *words, error *err) {
     printf("%-4s %12s  %s\n", "arm", "samples/s", "against arm 1");
-    for (size_t a = 0; a < t->count; a++) {
+    status rc = STATUS_OK;
+    for (size_t a = 0; rc == STATUS_OK && a < t->count; a++) {
         const estimate seconds = turn_fit_seconds(&t->fit, a);
         text said = {0};
-        if (a) NEED(notes_say(words, "verdict.time", &c[a], &said, err));
-        printf("%-4zu %12.1f  %s\n", a + 1, 1 / seconds.value, text_string(&said));
+        if (a) rc = notes_say(words, "verdict.time", &c[a], &said, err);
+        if (rc == STATUS_OK)
+            printf("%-4zu %12.1f  %s\n", a + 1, 1 / seconds.value, text_string(&said));
         text_release(&said);
     }
-    return STATUS_OK;
+    return rc;
 }
 
 static status answer(const timing *t, page_templates *words, error *err) {

@@ -24,15 +24,19 @@ status notes_say(page_templates *t, const char *sentence, const comparison *c, t
 static status write_note(page_templates *t, figure *f, error *err) {
     const bool accuracy = f->compared && strcmp(f->part, "accuracy") == 0;
     text note = {0};
+    status rc = STATUS_OK;
     if (f->compared)
-        NEED(notes_say(t, accuracy ? "notes.accuracy" : "notes.time", f->compared, &note, err));
+        rc = notes_say(t, accuracy ? "notes.accuracy" : "notes.time", f->compared, &note, err);
     else if (f->predicted && f->predicted->reason.count)
-        NEED(say(t, "reasons", facts_reasons(&f->predicted->reason), &note, err));
+        rc = say(t, "reasons", facts_reasons(&f->predicted->reason), &note, err);
     else
         return STATUS_OK;
-    free(f->note);
-    f->note = text_take(&note);
-    return STATUS_OK;
+    if (rc == STATUS_OK) {
+        free(f->note);
+        f->note = text_take(&note);
+    }
+    text_release(&note);
+    return rc;
 }
 
 status notes_write(figure_list *figures, error *err) {

@@ -7,7 +7,8 @@ setup() {
     need_tool synth-cifar
     need_python
     need_program zstd
-    export TMPDIR=$WORK
+    # The toy, too, runs in that Python; another one on the PATH may begin slowly.
+    export TMPDIR=$WORK PATH=${PYTHON%/*}:$PATH
     cd "$WORK" || return
 }
 

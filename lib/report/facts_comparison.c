@@ -357,6 +357,8 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     if (!p->count) return STATUS_OK;
     yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE);
     const size_t fastest = find_fastest(p);
+    const planned *in_time = planned_largest_in_time(p);
+    const planned *in_accuracy = planned_largest_in_accuracy(p);
     yaml_put(node, "title", json_new_text(run_text(p->head, "title")));
     yaml_put(node, "from", json_new_text(p->from));
     yaml_put(node, "to", json_new_text(p->to));
@@ -373,6 +375,8 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "of_loader", yaml_new_boolean(varies(p, "loader_workers")));
     yaml_put(node, "of_ranks", yaml_new_boolean(varies(p, "world_size")));
     yaml_put(node, "items", items);
+    yaml_put(node, "largest_in_time", json_new_text(in_time ? in_time->name : NULL));
+    yaml_put(node, "largest_in_accuracy", json_new_text(in_accuracy ? in_accuracy->name : NULL));
     yaml_put(node, "all", p->ladder ? facts_comparison(&p->all, "all") : json_new_text(NULL));
     return put_best(r, items, err);
 }

@@ -93,6 +93,53 @@ status plan_read_file(const char *path, yaml_node **root, error *err) {
     return rc;
 }
 
+// ---- The largest difference ----
+
+// How far the ends of a range lie from 0, the nearer one first; NAN: unknown.
+static interval distance_of(double low, double high) {
+    if (!isfinite(low) || !isfinite(high)) return (interval){0, INFINITY};
+    const double a = fabs(low), b = fabs(high);
+    return (interval){low <= 0 && high >= 0 ? 0 : fmin(a, b), fmax(a, b)};
+}
+
+// As the logarithm of a factor.
+static interval change_of_time(const comparison *c) {
+    if (c->time.kind == VERDICT_NONE) return distance_of(NAN, NAN);
+    return distance_of(log(c->speedup.range.low), log(c->speedup.range.high));
+}
+
+static interval change_of_accuracy(const comparison *c) {
+    if (c->identical) return distance_of(0, 0);
+    if (c->accuracy.kind == VERDICT_NONE || verdict_is_of_models(&c->accuracy))
+        return distance_of(NAN, NAN);
+    return distance_of(c->accuracy_range.low, c->accuracy_range.high);
+}
+
+static const planned *find_largest(const plan *p, interval (*change)(const comparison *)) {
+    const planned *largest = NULL;
+    double least = 0, others = -1;
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->items[i].role != PLANNED_STEP) continue;
+        const double low = change(&p->items[i].step).low;
+        if (low > least) largest = &p->items[i], least = low;
+    }
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].role == PLANNED_STEP && &p->items[i] != largest)
+            others = fmax(others, change(&p->items[i].step).high);
+    return others >= 0 && others < least ? largest : NULL;
+}
+
+const planned *planned_largest_in_time(const plan *p) {
+    const planned *one = find_largest(p, change_of_time);
+    const verdict_kind kind = one ? one->step.time.kind : VERDICT_NONE;
+    return kind == VERDICT_DIFFERENT || kind == VERDICT_COST ? one : NULL;
+}
+
+const planned *planned_largest_in_accuracy(const plan *p) {
+    const planned *one = find_largest(p, change_of_accuracy);
+    return one && one->step.accuracy.kind == VERDICT_DIFFERENT ? one : NULL;
+}
+
 // ---- Its runs ----
 
 static planned *find_planned(const plan *p, const char *name) {

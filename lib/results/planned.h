@@ -49,6 +49,13 @@ typedef struct plan {
 // Returns a variant's value of a key that a study varies; NULL: none.
 const yaml_node *planned_value(const planned *one, const char *key);
 
+// Return the step of a ladder that certainly changed the time of an epoch, or the accuracy, more
+// than every other step: the nearer end of its 95 % interval lies beyond the farther ends of
+// theirs. NULL: none, there is no other step, or one has no interval, or only that of a single
+// seed.
+const planned *planned_largest_in_time(const plan *p);
+const planned *planned_largest_in_accuracy(const plan *p);
+
 // Reads a document of schema lockstep.plan/1.
 status plan_read_file(const char *path, yaml_node **root, error *err) MUST_CHECK;
 

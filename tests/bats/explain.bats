@@ -208,7 +208,8 @@ a_rung() {
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     says out/report.md '# What makes the difference from slow to quick?'
     # The answer comes first, then the causes, and the steps that made a difference.
-    sed -n 5p out/report.md | grep -Eq '^\*\*quick is 2.00 times as fast \[1\.[0-9]+, 2\.[0-9]+\]; the accuracies were not tested\.\*\*$'
+    sed -n 5p out/report.md | grep -Eq '^\*\*The largest difference in time came from loader workers: 4.00 times as fast \[3\.[0-9]+, 4\.[0-9]+\]\.\*\*$'
+    grep -Eq '^- \*\*All together\*\*: quick is 2.00 times as fast \[1\.[0-9]+, 2\.[0-9]+\]; the accuracies were not tested\.$' out/report.md
     grep -Eq '^- \*\*Loader workers\*\*: 4.00 times as fast \[3\.[0-9]+, 4\.[0-9]+\]\.$' out/report.md
     grep -Eq '^- \*\*World size, strategy\*\*: 2.00 times as long \[1\.[0-9]+, 2\.[0-9]+\]\.$' out/report.md
     [ "$(steps out/report.json "s['compared']['time']['kind'] == 'same'")" = "03-global-batch 04-scaled 05-rest" ]
@@ -285,6 +286,24 @@ a_rung() {
     succeeds "$BIN/report" 0* --plan plan.yaml --answer
     one_line
     [[ $output != *"not scaled with the batch"* ]] || fail "$output"
+}
+
+@test "the largest difference is named if it is certain, also if it is only a cost here" {
+    need_tool report
+    need_python
+    plan_of_a_ladder
+    sed -i '/03-glob\|scaled\|rest/d' plan.yaml
+    a_rung 00-slow ranks=1 cores=2 epochs=4,4,4.04,3.96,4
+    a_rung 01-loader-workers ranks=1 cores=2 workers=4 epochs=2,2,2.02,1.98,2
+    # Half as long, then twice as long.
+    a_rung 02-world-size cores=2 workers=4 epochs=4,4,4.04,3.96,4
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    [ "$(steps out/report.json "s['compared']['time']['kind'] == 'different'")" = "01-loader-workers 02-world-size" ]
+    [ "$(json out/report.json "page['plan']['largest_in_time']")" = None ]
+    rm -r 02-world-size
+    a_rung 02-world-size ranks=4 cores=2 workers=4 epochs=9,9,9.04,8.96,9
+    succeeds "$BIN/report" 0* --plan plan.yaml --out out
+    sed -n 5p out/report.md | grep -Eq '^\*\*The largest difference in time came from world size and strategy: [34][0-9]{2}–[34][0-9]{2} % more time on these 2 cores\.\*\*$'
 }
 
 # ---- Published figures -----------------------------------------------------------------------------------------
@@ -418,6 +437,7 @@ published_runs() {
     succeeds "$BIN/report" s w b --plan plan.yaml --out out
     # Differences -12, -14, -16: mean -14, standard error 2 / sqrt 3, t = 4.303.
     says out/report.md '- **Global batch**: -14.00 points [-18.97, -9.03].'
+    says out/report.md '**The largest difference in accuracy came from the global batch: -14.00 points [-18.97, -9.03].**'
     grep -q '^| \*\*Global batch\*\* | 58.00 % | -14.00 | \[-18.97, -9.03\] | different | 0.0067 |' out/report.md
     [ "$(of 03-global-batch "c['accuracy_verdict']['test'], c['accuracy_verdict']['subject'], c['accuracy_verdict']['of_models']")" = "('seeds', 3, False)" ]
     says out/report.md '| **Loader workers** | 72.00 % | 0 |  | same model |'
@@ -431,6 +451,8 @@ published_runs() {
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     grep -q '^| \*\*World size, strategy\*\* | 2.00 |  |  | not like for like: host there vs here |' out/report.md
     [ "$(steps out/report.json "s['compared']['time']['missing'] == 'like-for-like'")" = "02-world-size 03-global-batch" ]
+    # What has no verdict may be the largest.
+    [ "$(json out/report.json "page['plan']['largest_in_time']")" = None ]
     grep -q '^02-world-size.seconds_per_epoch_effect,[^,]*,[^,]*,,,,s,not like for like: host there vs here,' out/report.csv
     rm -r 03-global-batch
     a_rung 03-global-batch workers=4 batch=128 resumed=1

@@ -66,11 +66,6 @@ static inline op_slice group_slice(const group_work *g) {
     return (op_slice){(int)(g->member - g->mates), g->crew.size};
 }
 
-// How many blocks of so many cover n.
-static inline int blocks_of(int n, int block) {
-    return (n + block - 1) / block;
-}
-
 // The unit of an operation that has one.
 static inline const unit *unit_of(const execution *e, const operation *op) {
     return &e->placement.units[op->unit];

@@ -48,10 +48,6 @@ const kernels *kernels_find(const char *isa, int lanes) {
     return FIND_TABLE(baseline, lanes);
 }
 
-static int blocks_of(int channels, int block) {
-    return (channels + block - 1) / block;
-}
-
 // ---- Weights of convolutions ----
 
 size_t conv_packed_floats(const layer *l, int block, bool transpose) {

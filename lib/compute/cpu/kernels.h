@@ -32,6 +32,11 @@ typedef struct view {
     size_t row, plane;
 } view;
 
+// How many blocks of so many cover n.
+static inline int blocks_of(int n, int block) {
+    return (n + block - 1) / block;
+}
+
 // A part of a view: some rows, and some channels (the columns of the area).
 static inline view view_part(view v, slice_area a) {
     v.data += (size_t)a.columns.first * v.plane + (size_t)a.rows.first * v.row;

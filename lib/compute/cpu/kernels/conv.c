@@ -129,8 +129,8 @@ int KERNEL(conv_block_size)(int outputs, int width) {
     double best_cost = 1e30;
     const int row = (width + ELEMENTS - 1) / ELEMENTS;
     for (int o = 1; o <= 6; o++) {
-        int vectors = vectors_for(o), passes = (outputs + o - 1) / o;
-        int pieces = (row + vectors - 1) / vectors;
+        int vectors = vectors_for(o), passes = blocks_of(outputs, o);
+        int pieces = blocks_of(row, vectors);
         // Loads and multiply-adds of one kernel element, for a whole row of all outputs.
         double cost =
             (double)passes * ((double)pieces * (o + 1) + row) + (double)(passes * o * row);
@@ -180,7 +180,7 @@ static void conv_row(const conv_task *t, int block, int first, int y, const floa
         return;
     }
     const int vectors = vectors_for(block), row = (width + ELEMENTS - 1) / ELEMENTS;
-    const int pieces = (row + vectors - 1) / vectors;
+    const int pieces = blocks_of(row, vectors);
     for (int i = 0, x = 0; i < pieces; i++) {
         const int left = (width - x + ELEMENTS - 1) / ELEMENTS;
         const int n = imin((left + pieces - i - 1) / (pieces - i) * ELEMENTS, width - x);
@@ -199,10 +199,10 @@ static int strip_rows(const conv_task *t, int block) {
     const size_t row = (size_t)t->in.channels * t->in.row * sizeof(float);
     const size_t weights = (size_t)(t->in.channels * t->kernel_h * t->kernel_w) *
                            (size_t)t->out.channels * sizeof(float);
-    const size_t passes = (size_t)((t->out.channels + block - 1) / block);
+    const size_t passes = (size_t)blocks_of(t->out.channels, block);
     const int halo = t->kernel_h - t->stride_y;
     const int rows = imax(1, ((int)(STRIP_BYTES / row) - halo) / t->stride_y);
-    const size_t strips = (size_t)((t->out.height + rows - 1) / rows);
+    const size_t strips = (size_t)blocks_of(t->out.height, rows);
     return strips * weights < (passes - 1) * row * (size_t)t->in.height ? rows : t->out.height;
 }
 
@@ -217,8 +217,8 @@ void KERNEL(conv)(const conv_task *t, int block) {
 
 // One correlation for each pair of remainders.
 void KERNEL(conv_input)(const conv_task *t, int block) {
-    const int blocks_of_outputs = (t->out.channels + block - 1) / block;
-    const int packed = t->packed_outputs ? t->packed_outputs : blocks_of_outputs * block;
+    const int packed =
+        t->packed_outputs ? t->packed_outputs : blocks_of(t->out.channels, block) * block;
     const float *weights = t->packed;
     conv_task part = *t;
     part.stride_y = part.stride_x = 1;

@@ -72,7 +72,8 @@ static void release(cuda_device *d) {
     if (d->copies) (void)cudaStreamDestroy(d->copies);
     if (d->side) (void)cudaStreamDestroy(d->side);
     if (d->stream) (void)cudaStreamDestroy(d->stream);
-    cuda_release_all(d);
+    for (size_t i = 0; i < d->owned_count; i++) (void)cudaFree(d->owned[i]);
+    for (size_t i = 0; i < d->owned_host_count; i++) (void)cudaFreeHost(d->owned_host[i]);
 }
 
 void cuda_device_close(cuda_device *d) {
@@ -141,9 +142,4 @@ status cuda_take_host(cuda_device *d, size_t bytes, void *memory, error *err) {
     d->owned_host[d->owned_host_count++] = *to;
     memset(*to, 0, bytes);
     return STATUS_OK;
-}
-
-void cuda_release_all(cuda_device *d) {
-    for (size_t i = 0; i < d->owned_count; i++) (void)cudaFree(d->owned[i]);
-    for (size_t i = 0; i < d->owned_host_count; i++) (void)cudaFreeHost(d->owned_host[i]);
 }

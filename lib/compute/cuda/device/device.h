@@ -68,10 +68,9 @@ void cuda_launch_serially(cuda_device *d); // from now on
 status cuda_make_event(const cuda_device *d, cudaEvent_t *event, error *err) MUST_CHECK; // untimed
 uint64_t cuda_time_between(cudaEvent_t begin, cudaEvent_t end); // ns; 0: unknown
 
-// memory.c: takes zeroed memory, freed with the device. `memory` is the address of a pointer.
+// Take zeroed memory, freed with the device. `memory` is the address of a pointer.
 status cuda_take(cuda_device *d, size_t bytes, void *memory, error *err) MUST_CHECK;
 status cuda_take_host(cuda_device *d, size_t bytes, void *memory, error *err) MUST_CHECK;
-void cuda_release_all(cuda_device *d);
 
 // linear.c: products by cuBLAS, one call per shard, so that a shard's bits do not depend on the
 // number of shards. Small layers are not worth these calls: they run as convolutions

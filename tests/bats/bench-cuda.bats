@@ -219,6 +219,7 @@ print(sorted(torch_peer.read('data/train.st.zst')[0]))")
     ln -s "$BIN"/* bin
     rm bin/train-single
     # The CPU stands in for the GPU; with more threads than one, these would wait for one another.
+    # shellcheck disable=SC2016 # the script's
     printf '#!/bin/sh\nexec "%s" "$@" --threads 1 $CHANGED\n' "$BIN/train-single" >bin/train-single
     chmod +x bin/train-single
     BIN=$WORK/bin DEVICE=cpu DATA=data succeeds "$ROOT/tests/gpu/trainings" mlp-single

@@ -20,6 +20,7 @@ make_package() {
     private_build "$2"
     if dpkg_deb=$(type -P dpkg-deb); then
         mkdir -p "$2/programs"
+        # shellcheck disable=SC2016 # the script's
         printf '#!/bin/bash\nexec %q "${@/#-Zxz/-Zgzip}"\n' "$dpkg_deb" >"$2/programs/dpkg-deb"
         chmod +x "$2/programs/dpkg-deb"
         path=$2/programs:$PATH

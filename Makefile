@@ -93,7 +93,7 @@ print-config: ## Show settings and what was found on this machine
 	show mpi '$(or $(MPI_FOUND),$(if $(filter 0,$(MPI)),switched off: MPI=0,no $(MPICC): ranks on one host only))'; \
 	for p in $(PKGS) $(TEST_PKGS); do show "$$p" "$$($(PKGCONFIG) --modversion $$p 2>/dev/null || echo 'missing: make deps')"; done; \
 	for p in bats gnuplot $(CXX) $(CLANG_FORMAT) $(CLANG) $(SHELLCHECK); do show "$$p" "$$(command -v $$p || echo 'not found')"; done; \
-	show PYTHON '$(PYTHON)'; show torch "$$($(PYTHON) -c 'import torch; print(torch.__version__)' 2>/dev/null || echo 'not found')"; \
+	show PYTHON '$(PYTHON)'; show torch "$$($(PYTHON) -c 'from importlib.metadata import version; print(version("torch"))' 2>/dev/null || echo 'not found')"; \
 	show version "$$(scripts/version)"
 
 endif

@@ -7,7 +7,8 @@ setup() {
     need_tool synth-cifar
     need_python
     need_program zstd
-    export TMPDIR=$WORK
+    # The toy, too, runs in that Python; another one on the PATH may begin slowly.
+    export TMPDIR=$WORK PATH=${PYTHON%/*}:$PATH
     cd "$WORK" || return
 }
 
@@ -130,12 +131,7 @@ END
 
 @test "PyTorch trains, stops and resumes under the suite" {
     need_torch
-    # The adapter's interpreter: each call is a process that has imported PyTorch.
-    cat >imported <<END
-#!/bin/sh
-exec "$PYTHON" "$ROOT/tests/python/torch_server.py" "${TESTS_SHARED:-$BATS_RUN_TMPDIR}/torch" "\$@"
-END
-    chmod +x imported
+    torch_python imported
     ADAPTER_PYTHON=$WORK/imported
     suite 0 --axes "stop seed" pytorch:eager
     expect "stopped and resumed" "same bits, 3 of 3"

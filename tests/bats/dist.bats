@@ -57,10 +57,15 @@ clone() {
 }
 
 @test "make dist: the archive has the files of the commit, and builds and passes tests without git" {
-    need_tool manifest synth-cifar shard
     clone one
     echo "not committed" >>one/README.md
     echo "not known" >one/new-file
+    # Not compressed, which takes seconds: tar finds out by itself.
+    mkdir bin
+    # shellcheck disable=SC2016 # the script's
+    printf '#!/bin/sh\nfor file; do :; done\nmv "$file" "$file.xz"\n' >bin/xz
+    chmod +x bin/xz
+    export PATH=$WORK/bin:$PATH
     run --separate-stderr make -C one -s BUILD="$WORK/a" dist
     [ "$status" -eq 0 ]
     [[ $stderr == *"uncommitted changes are left out"* ]] || fail "$stderr"
@@ -69,15 +74,13 @@ clone() {
         <(cd "lockstep-$version" && find . -type f -o -type l | sed 's|^\./||' | LC_ALL=C sort)
     diff <(git -C one show HEAD:README.md) "lockstep-$version/README.md"
 
-    mkdir bin
     printf '#!/bin/sh\nexit 127\n' >bin/git
     chmod +x bin/git
-    export PATH=$WORK/bin:$PATH
     cd "lockstep-$version" || return
     [ "$(scripts/version)" = "$version" ]
     succeeds make -s build/generated/version.h build/obj/release/lib/base/error.o
     grep -q "\"$version\"" build/generated/version.h
-    succeeds tests/run -j 1 tests/bats/shard.bats
+    succeeds tests/run -j 1 tests/bats/layers.bats
     [[ ${lines[-1]} == *" passed, 0 failed, "* ]] || fail "$output"
 }
 

@@ -192,6 +192,18 @@ with_torch() {
     "$PYTHON" "$ROOT/tests/python/torch_server.py" "${TESTS_SHARED:-$BATS_RUN_TMPDIR}/torch" "$@"
 }
 
+# torch_python FILE: an interpreter whose scripts share that import.
+torch_python() {
+    cat >"$1" <<END
+#!/bin/sh
+case \$1 in
+-*) exec "$PYTHON" "\$@" ;;
+*) exec "$PYTHON" "$ROOT/tests/python/torch_server.py" "${TESTS_SHARED:-$BATS_RUN_TMPDIR}/torch" "\$@" ;;
+esac
+END
+    chmod +x "$1"
+}
+
 # has_modules NAME...: does $PYTHON have them? Without importing them.
 has_modules() {
     "$PYTHON" -c 'import sys; from importlib.util import find_spec

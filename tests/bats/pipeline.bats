@@ -11,6 +11,12 @@ setup_file() {
     # shellcheck disable=SC2086
     are_built $TOOLS || return 0
     file_data 200 # for tests that need no stage before training
+    cat >"$BATS_FILE_TMPDIR/net.yaml" <<'YAML'
+schema: lockstep.model/1
+name: net
+input: [3, 32, 32]
+layers: [conv: {out: 4, kernel: 4, stride: 4}, relu, flatten, linear: {out: 10}]
+YAML
     export FIRST=$BATS_FILE_TMPDIR/first
     write_experiment "$BATS_FILE_TMPDIR/tiny.yaml"
     ARTIFACTS=$FIRST run_pipeline experiment "$BATS_FILE_TMPDIR/tiny.yaml" >"$BATS_FILE_TMPDIR/first.log" 2>&1
@@ -28,7 +34,7 @@ write_experiment() {
 schema: lockstep.experiment/1
 name: tiny
 dataset: synthetic
-model: $ROOT/experiments/models/lenet.yaml
+model: $BATS_FILE_TMPDIR/net.yaml
 strategy: ${2:-ddp}
 world_size: ${3:-2}
 virtual_shards: 2

@@ -37,7 +37,7 @@ setup() {
 @test "the manifest records other load on the machine during training" {
     need_tool report
     local spinners=() i key
-    write_experiment long.yaml epochs=60
+    write_experiment long.yaml epochs=20
     # Twice as many busy loops as cores: other processes use the machine, and threads wait for it.
     for ((i = 0; i < 2 * $(nproc); i++)); do
         (exec 3>&-; while :; do :; done) &

@@ -11,8 +11,8 @@
 #include "compute/cpu/kernels.h"
 #include "reference.h"
 
-// A sanitizer, for which the values do not matter, gets fewer.
-#define VALUES ((fewest_cases() ? 1 << 10 : 1 << 16) * GROUP)
+// A sanitizer, for which the values do not matter, gets fewest.
+#define VALUES ((fewest_cases() ? 1 << 10 : few_cases() ? 1 << 14 : 1 << 16) * GROUP)
 
 typedef struct function_case {
     layer_kind kind;

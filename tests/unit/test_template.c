@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../few.h"
 #include "base/memory.h"
 #include "base/template.h"
 
@@ -253,7 +254,9 @@ static void hostile_templates(void **state) {
         "{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}"
         "{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}";
     many_are_refused("", "{{each r in runs}}", 20, ends, "too many steps: more than '4 million'");
-    many_are_refused("", "{{each r in runs if r.busy or title}}", 20, ends, "too many steps");
+    // The same millions of steps, with a condition: a sanitizer has seen both.
+    if (!fewest_cases())
+        many_are_refused("", "{{each r in runs if r.busy or title}}", 20, ends, "too many steps");
     many_are_refused("", "{{use \"twice\"}}", 2, "", "use each other without an end");
     many_are_refused("{{let a = title}}", "{{let a = a + a}}", 30, "", "too much text: more than");
     many_are_refused("{{let a = title}}", "{{let a = a + a}}", 20,

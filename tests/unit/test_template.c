@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../few.h"
 #include "base/memory.h"
 #include "base/template.h"
 
@@ -254,9 +253,7 @@ static void hostile_templates(void **state) {
         "{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}"
         "{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}";
     many_are_refused("", "{{each r in runs}}", 20, ends, "too many steps: more than '4 million'");
-    // The same millions of steps, with a condition: a sanitizer has seen both.
-    if (!fewest_cases())
-        many_are_refused("", "{{each r in runs if r.busy or title}}", 20, ends, "too many steps");
+    many_are_refused("", "{{each r in runs if r.busy or title}}", 20, ends, "too many steps");
     many_are_refused("", "{{use \"twice\"}}", 2, "", "use each other without an end");
     many_are_refused("{{let a = title}}", "{{let a = a + a}}", 30, "", "too much text: more than");
     many_are_refused("{{let a = title}}", "{{let a = a + a}}", 20,

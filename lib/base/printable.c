@@ -2,9 +2,10 @@
 #include "base/printable.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/memory.h"
 
 // Returns the number of bytes of the character at `s`, and its code; 0 if it is not a character.
 static size_t decode(const unsigned char *s, uint32_t *code) {
@@ -81,15 +82,15 @@ size_t printable(char *string, bool one_line) {
 }
 
 char *printable_escaped(const char *string) {
-    text escaped = {0};
+    char *escaped = memory_new(4 * strlen(string) + 1, 1), *to = escaped; // each byte: \xNN at most
     for (const char *from = string; *from;) {
         uint32_t code;
         const size_t length = decode((const unsigned char *)from, &code);
         const size_t bytes = length ? length : 1;
         const bool shown = length && !is_control(code, true);
         for (size_t i = 0; i < bytes; i++)
-            text_format(&escaped, shown ? "%c" : "\\x%02x", (unsigned char)from[i]);
+            to += sprintf(to, shown ? "%c" : "\\x%02x", (unsigned char)from[i]);
         from += bytes;
     }
-    return text_take(&escaped);
+    return escaped;
 }

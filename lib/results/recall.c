@@ -28,10 +28,12 @@ static status read_command(recalled *r, const cli_tool *tool, error *err) {
 
 // ---- Where it was made ----
 
-// Returns the folder above `folder` that `out` is relative to; free() it.
+// Returns the folder above `folder` that `out` is relative to; where that cannot be told, the
+// current one. free() it.
 static char *find_base(const char *folder, const char *out) {
-    char *tidy = origin_tidy_path(".", out), *up = memory_string(folder);
+    char *tidy = origin_tidy_path(".", out);
     const bool down = *tidy != '/' && strncmp(tidy, "..", 2) != 0;
+    char *up = memory_string(down ? folder : ".");
     for (const char *part = down ? tidy : ""; *part;) {
         char *above = origin_tidy_path(up, "..");
         free(up);

@@ -113,6 +113,9 @@ again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accura
     # In the report's folder, as if it were given; from anywhere.
     (cd deep/out && succeeds "$REPORT" --why other.accuracy_difference && [[ $output == *"made by     train-"* ]]) || fail "$output"
     (cd / && succeeds "$REPORT" "$OLDPWD/deep/out" --json --why tiny.accuracy) || fail "$output"
+    # A path from the root does not say where the others began: here.
+    succeeds "$REPORT" a b --baseline a --out "$PWD/rooted"
+    succeeds "$REPORT" rooted --why other.accuracy_difference
     # Its plan names the runs.
     printf 'schema: lockstep.plan/1\nkind: runs\nruns:\n  - {name: planned, keys: [%s]}\n' "$(key_of one)" >plan.yaml
     succeeds "$REPORT" a --plan plan.yaml --out planned

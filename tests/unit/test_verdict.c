@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "results/compare.h"
 #include "results/execution.h"
 

@@ -349,8 +349,8 @@ static cudaError_t run_grid(const char *kernel, place from, dim3 grid, dim3 bloc
         if (shared) std::for_each(pages.begin(), pages.end(), forget);
         races::begin_block(b);
         run_block();
+        if (b == order.front() || b == order.back()) pages = used_pages();
         shared = now.met;
-        if (shared && (b == order.front() || b == order.back())) pages = used_pages();
         if (COUNTS) count_block(now.index.size());
     }
     races::end_kernel();

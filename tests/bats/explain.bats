@@ -300,10 +300,12 @@ a_rung() {
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     [ "$(steps out/report.json "s['compared']['time']['kind'] == 'different'")" = "01-loader-workers 02-world-size" ]
     [ "$(json out/report.json "page['plan']['largest_in_time']")" = None ]
+    says out/report.md '**quick takes the same time within ±3 %; the model is the same, bit for bit.**'
     rm -r 02-world-size
     a_rung 02-world-size ranks=4 cores=2 workers=4 epochs=9,9,9.04,8.96,9
     succeeds "$BIN/report" 0* --plan plan.yaml --out out
     sed -n 5p out/report.md | grep -Eq '^\*\*The largest difference in time came from world size and strategy: [34][0-9]{2}–[34][0-9]{2} % more time on these 2 cores\.\*\*$'
+    grep -Eq '^- \*\*World size, strategy\*\*: [34][0-9]{2}–[34][0-9]{2} % more time on these 2 cores\.$' out/report.md
 }
 
 # ---- Published figures -----------------------------------------------------------------------------------------

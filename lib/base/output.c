@@ -45,22 +45,6 @@ static const char *base_name(const output *o) {
     return paths_name(o->path);
 }
 
-// Removes the last name; the way up always ends at "." or "/".
-static void go_up(char *path) {
-    char *slash = strrchr(path, '/');
-    if (!slash)
-        memcpy(path, ".", sizeof ".");
-    else
-        slash[slash == path] = '\0';
-}
-
-// Returns the folder of a file; free() it.
-static char *folder_of(const char *path) {
-    char *folder = memory_string(*path ? path : ".");
-    go_up(folder);
-    return folder;
-}
-
 // ---- Temporary names: ".NAME.RANDOM.tmp", next to the final one ----
 
 enum { RANDOM_DIGITS = 16 };
@@ -143,7 +127,7 @@ static bool can_name_later(void) {
 }
 
 static status open_file(output *o, error *err) {
-    o->folder = folder_of(o->path);
+    o->folder = paths_folder(o->path);
     remove_leftovers(o);
     if (can_name_later()) o->fd = open(o->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (o->fd < 0) return open_named(o, err);
@@ -335,7 +319,7 @@ status output_make_folder(const char *path, error *err) {
 }
 
 status output_make_parent(const char *path, error *err) {
-    char *folder = folder_of(path);
+    char *folder = paths_folder(path);
     const status rc = output_make_folder(folder, err);
     free(folder);
     return rc;
@@ -425,6 +409,15 @@ static status check_writable(const char *folder, const char *what, const char *p
     return reason ? error_system(err, STATUS_FAILED, reason, "%s: '%s'", what, path) : STATUS_OK;
 }
 
+// Removes the last name; the way up always ends at "." or "/".
+static void go_up(char *path) {
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        memcpy(path, ".", sizeof ".");
+    else
+        slash[slash == path] = '\0';
+}
+
 // Can these names be made in the folder `there`, and files in the last of them? The kernel reports
 // a name that is too long only once the folder above it exists.
 static bool are_short(const char *names, const char *there) {
@@ -463,7 +456,7 @@ status output_check_file(const char *path, error *err) {
     int reason = stat(path, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
     if (reason && reason != ENOENT)
         return error_system(err, STATUS_FAILED, reason, "cannot write: '%s'", path);
-    char *folder = folder_of(path);
+    char *folder = paths_folder(path);
     status rc = check_writable(folder, "cannot write", path, err);
     free(folder);
     return rc;

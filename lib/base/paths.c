@@ -18,7 +18,8 @@ const char *paths_name(const char *path) {
 
 char *paths_folder(const char *path) {
     const char *slash = strrchr(path, '/');
-    return slash ? memory_format("%.*s", (int)(slash - path), path) : memory_string(".");
+    if (!slash) return memory_string(".");
+    return memory_format("%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
 size_t paths_stem(const char *path) {

@@ -8,8 +8,8 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/paths.h"
-#include "base/printable.h"
 #include "base/shell_words.h"
+#include "base/text.h"
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
@@ -156,8 +156,8 @@ static status describe(const arguments *a, manifest *m, error *err) {
 // Appends what was left out. A manifest is UTF-8; names of files may be anything.
 static void append_left(yaml_node *list, const image_left *left) {
     yaml_node *one = yaml_new(YAML_MAPPING);
-    char *path = printable_escaped(left->path);
-    char *why = printable_escaped(left->why ? left->why : "?");
+    char *path = text_escaped(left->path);
+    char *why = text_escaped(left->why ? left->why : "?");
     yaml_append(list, one);
     yaml_put(one, "path", yaml_new_string(path));
     if (left->files) {

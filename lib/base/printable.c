@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
-
 // Returns the number of bytes of the character at `s`, and its code; 0 if it is not a character.
 static size_t decode(const unsigned char *s, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -81,16 +79,15 @@ size_t printable(char *string, bool one_line) {
     return (size_t)(to - string);
 }
 
-char *printable_escaped(const char *string) {
-    char *escaped = memory_new(4 * strlen(string) + 1, 1), *to = escaped; // each byte: \xNN at most
+void printable_escape(const char *string, char *escaped) {
     for (const char *from = string; *from;) {
         uint32_t code;
         const size_t length = decode((const unsigned char *)from, &code);
         const size_t bytes = length ? length : 1;
         const bool shown = length && !is_control(code, true);
         for (size_t i = 0; i < bytes; i++)
-            to += sprintf(to, shown ? "%c" : "\\x%02x", (unsigned char)from[i]);
+            escaped += sprintf(escaped, shown ? "%c" : "\\x%02x", (unsigned char)from[i]);
         from += bytes;
     }
-    return escaped;
+    *escaped = 0;
 }

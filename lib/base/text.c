@@ -140,6 +140,12 @@ void text_base64(text *t, const void *bytes, size_t count) {
     }
 }
 
+char *text_escaped(const char *string) {
+    char *escaped = memory_new(PRINTABLE_ESCAPE * strlen(string) + 1, 1);
+    printable_escape(string, escaped);
+    return escaped;
+}
+
 size_t text_columns(const char *string) {
     size_t columns = 0;
     for (const unsigned char *c = (const unsigned char *)string; *c; c++)

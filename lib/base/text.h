@@ -38,6 +38,9 @@ const char *text_string(const text *t);
 // Returns the string, which is now the caller's (free() it), and empties t.
 char *text_take(text *t) MUST_CHECK;
 
+// Returns a copy as of printable_escape; free() it.
+char *text_escaped(const char *string) MUST_CHECK;
+
 // Returns the columns that a string takes on a terminal: a CJK character, whose first byte is
 // TEXT_WIDE or more, takes two.
 enum { TEXT_WIDE = 0xE3 };

@@ -60,7 +60,7 @@ static void messages_are_printable(void **state) {
 }
 
 static void assert_escaped(const char *string, const char *expected) {
-    char *shown = printable_escaped(string);
+    char *shown = text_escaped(string);
     assert_string_equal(shown, expected);
     free(shown);
 }

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/paths.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "data/images/image_tree.h"
 #include "data/labels.h"
 
@@ -174,7 +175,7 @@ static status check_class_name(const image_folder *f, const char *name, error *e
     bool plain = utf8;
     for (const char *c = name; *c && plain; c++) plain = (unsigned char)*c >= 0x20 && *c != 0x7f;
     if (plain) return STATUS_OK;
-    char *shown = printable_escaped(name);
+    char *shown = text_escaped(name);
     error_set(err, STATUS_INPUT, "cannot import '%s': the class name '%s' %s", f->path, shown,
               utf8            ? "contains control characters: rename the folder"
               : f->is_archive ? "is not UTF-8: if it is in GBK, unpack it with unzip -O GBK, and "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pickle_internal.h - the stack machine (pickle.c), and its calls (pickle_numpy.c).
+// pickle_internal.h - the stack machine (pickle_machine.c), and its calls (pickle_numpy.c).
 #ifndef LOCKSTEP_DATA_SOURCE_PICKLE_INTERNAL_H
 #define LOCKSTEP_DATA_SOURCE_PICKLE_INTERNAL_H
 

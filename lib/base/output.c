@@ -41,10 +41,6 @@ static status failed(const output *o, int errnum, error *err) {
     return error_system(err, STATUS_FAILED, errnum, "cannot write: '%s'", o->path);
 }
 
-static const char *base_name(const output *o) {
-    return paths_name(o->path);
-}
-
 // ---- Temporary names: ".NAME.RANDOM.tmp", next to the final one ----
 
 enum { RANDOM_DIGITS = 16 };
@@ -66,7 +62,7 @@ static status new_temporary_name(output *o, error *err) {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, 0) < 0) return failed(o, errno, err);
     forget_temporary(o);
-    o->temporary = memory_format("%s/.%s.%0*llx%s", o->folder, base_name(o), RANDOM_DIGITS,
+    o->temporary = memory_format("%s/.%s.%0*llx%s", o->folder, paths_name(o->path), RANDOM_DIGITS,
                                  (unsigned long long)number, TEMPORARY);
     memory_at_death(unlink_at_death, o->temporary);
     return STATUS_OK;
@@ -95,7 +91,7 @@ static void remove_unlocked(int folder, const char *name) {
 static void remove_leftovers(const output *o) {
     DIR *folder = opendir(o->folder);
     for (const struct dirent *entry; folder && (entry = readdir(folder));)
-        if (is_temporary(entry->d_name, base_name(o)))
+        if (is_temporary(entry->d_name, paths_name(o->path)))
             remove_unlocked(dirfd(folder), entry->d_name);
     if (folder) closedir(folder);
 }

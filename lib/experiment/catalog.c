@@ -177,7 +177,7 @@ status catalog_add(catalog *c, const char *folder, error *err) {
     if (c->count > start) qsort(c->items + start, c->count - start, sizeof *c->items, by_path);
     TRY(check_names(c, start, err));
     add_root(c, root);
-    if (real) strvec_add(&c->seen, real);
+    strvec_add(&c->seen, real ? real : root);
 out:
     free(root);
     free(real);

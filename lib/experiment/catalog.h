@@ -22,7 +22,7 @@ typedef struct catalog {
     catalog_entry *items; // in the order of the folders; of one folder, sorted by path
     size_t count, capacity;
     char *roots; // for messages: "'experiments' and '/usr/share/lockstep/experiments'"
-    strvec seen; // the real paths of the folders
+    strvec seen; // the folders: their real paths, if they exist
 } catalog;
 
 // Reads all *.yaml below the folder `root`, of any kind, each only up to its schema. Skips hidden

@@ -75,16 +75,20 @@ static char *folder_of(const char *path) {
 
 status recall_report(const char *path, const cli_tool *tool, const char *const *out, recalled *r,
                      error *err) {
-    error ignored;
+    error why;
     *r = (recalled){0};
     char *folder = folder_of(path);
     status rc = STATUS_OK;
     // Without a manifest it is no report.
-    if (manifest_read_in(&r->manifest, &ignored, "%s", folder) != STATUS_OK) goto out;
+    if (manifest_read_in(&r->manifest, NULL, "%s", folder) != STATUS_OK) goto out;
     r->found = strcmp(yaml_text_at(r->manifest, "tool"), "report") == 0;
     if (!r->found) goto out;
-    rc = read_command(r, tool, err);
-    TRY(rc == STATUS_OK ? rc : error_prefix(err, "cannot trace the figures of '%s': ", path));
+    if (read_command(r, tool, &why) != STATUS_OK) {
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot trace the figures of '%s': the command in its manifest: %s", path,
+                       why.message);
+        goto out;
+    }
     r->base = find_base(folder, *out ? *out : "");
     rc = check_runs(r, path, err);
 out:

@@ -120,6 +120,10 @@ again+='|mean_accuracy|mean_seconds_per_epoch|speedup|accuracy_difference|accura
     printf 'schema: lockstep.plan/1\nkind: runs\nruns:\n  - {name: planned, keys: [%s]}\n' "$(key_of one)" >plan.yaml
     succeeds "$REPORT" a --plan plan.yaml --out planned
     succeeds "$REPORT" planned --why planned.accuracy
+    # A command that this version does not know, as of another one.
+    cp -r planned unknown
+    sed -i 's/--plan/--plant/' unknown/manifest.yaml
+    fails_with 3 "'unknown': the command in its manifest: .*'--plant'" "$REPORT" unknown --why planned.accuracy
     # A report that was moved no longer finds its runs.
     mv deep/out elsewhere
     fails_with 3 "'elsewhere': its run 'a' is not where it was: name the folders of its runs instead: report DIR" \

@@ -343,6 +343,7 @@ static status measure(bench *b, error *err) {
         if (b->reduces[fast]) rc = measure_all(b, rows, points, err);
     }
     if (rc == STATUS_OK && b->json && is_rank_zero(b)) rc = print_json(b, err);
+    if (b->options.group && rc != STATUS_OK) log_error(&b->log, err); // launchers kill its ranks
     comm_free(b->options.group);
     free(rows);
     free(points);
@@ -355,7 +356,7 @@ static status take_folder(const bench *b, const char *folder, int *lock, error *
     TRY(output_lock_folder(folder, &b->log, lock, err));
     TRY(manifest_remove_old(&b->manifest, folder, err));
 out:
-    if (rc != STATUS_OK) launch_abort(&b->environment);
+    if (rc != STATUS_OK) launch_abort(&b->environment, &b->log, err);
     return rc;
 }
 
@@ -376,8 +377,10 @@ static status run_tool(void *arguments_of_main, const cli_call *call, error *err
     status rc;
     TRY(check(a, b, err));
     rc = devices_open(&b->devices, b->devices.count, &b->log, err);
-    if (rc != STATUS_OK && !a->print_key) launch_abort(&b->environment); // other hosts may succeed
-    if (rc != STATUS_OK) goto out;
+    if (rc != STATUS_OK) {
+        if (!a->print_key) launch_abort(&b->environment, &b->log, err); // other hosts may succeed
+        goto out;
+    }
     TRY(manifest_begin(&b->manifest, b->log.tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, b, err));
     if (a->print_key)

@@ -349,10 +349,7 @@ int cli_finish(const cli_tool *tool, status rc, error *err) {
     if (bad && (rc == STATUS_OK || rc == STATUS_FINDING))
         rc = reason ? error_system(err, STATUS_FAILED, reason, "cannot write: 'standard output'")
                     : error_set(err, STATUS_FAILED, "cannot write: 'standard output'");
-    if (rc != STATUS_OK && err && err->message[0]) {
-        logger log = {.tool = tool->name, .level = LOG_NORMAL};
-        log_warn(&log, "%s", err->message);
-    }
+    if (rc != STATUS_OK && err) log_error(&(logger){.tool = tool->name, .level = LOG_NORMAL}, err);
     return (int)rc;
 }
 

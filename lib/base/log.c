@@ -37,3 +37,8 @@ void log_debug(const logger *log, const char *format, ...) {
 void log_warn(const logger *log, const char *format, ...) {
     SAY_IF(true);
 }
+
+void log_error(const logger *log, error *err) {
+    if (err->message[0]) log_warn(log, "%s", err->message);
+    err->message[0] = 0;
+}

@@ -20,4 +20,8 @@ void log_info(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3);  //
 void log_debug(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3); // only with -v
 void log_warn(const logger *log, const char *format, ...) PRINTF_LIKE(2, 3);  // always
 
+// Prints the message of `err` and empties it, so that it is printed once: a tool's last line, or
+// before a step after which a launcher may kill this process. An empty message prints nothing.
+void log_error(const logger *log, error *err);
+
 #endif

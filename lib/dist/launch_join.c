@@ -347,8 +347,10 @@ status launch_join(const launch_environment *env, size_t n, size_t gather_bytes,
     return env->rank == 0 ? lead(env, &own, c, err) : follow(env, &own, c, err);
 }
 
-void launch_abort(const launch_environment *env) {
-    error ignored; // this rank has already reported why it ends
+void launch_abort(const launch_environment *env, const logger *log, error *err) {
+    error ignored;
     comm *c;
-    if (env->joined && env->mpi && launch_join(env, 0, 0, &c, &ignored) == STATUS_OK) comm_free(c);
+    if (!env->joined || !env->mpi) return;
+    log_error(log, err);
+    if (launch_join(env, 0, 0, &c, &ignored) == STATUS_OK) comm_free(c);
 }

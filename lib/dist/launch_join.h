@@ -4,6 +4,7 @@
 #define LOCKSTEP_DIST_LAUNCH_JOIN_H
 
 #include "base/error.h"
+#include "base/log.h"
 #include "dist/comm.h"
 #include "dist/launch_environment.h"
 
@@ -20,10 +21,11 @@
 status launch_join(const launch_environment *env, size_t n, size_t gather_bytes, comm **c,
                    error *err) MUST_CHECK;
 
-// Aborts the group's start, for a rank that ends before it has called launch_join. With MPI, the
-// others would wait for it, under some launchers for ever: it joins and finalizes at once, which
-// makes them fail. (At an address, the message at the timeout names it.) Does nothing if the
+// Aborts the group's start, for a rank that ends with this error before it has called launch_join.
+// With MPI, the others would wait for it, under some launchers for ever: it joins and finalizes at
+// once, which makes them fail, and the launcher then kills all ranks. So it prints the error first
+// (log_error). (At an address, the message at the timeout names it.) Does nothing if the
 // environment names no group.
-void launch_abort(const launch_environment *env);
+void launch_abort(const launch_environment *env, const logger *log, error *err);
 
 #endif

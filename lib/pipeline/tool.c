@@ -67,9 +67,7 @@ status tool_ask(const pipeline *p, const strvec *command, char **answer, error *
 }
 
 void tool_complain(const strvec *command, error *err) {
-    const logger log = {.tool = command->items[0], .level = LOG_NORMAL};
-    if (*err->message) log_warn(&log, "%s", err->message);
-    error_set(err, err->code, "%s", "");
+    log_error(&(logger){.tool = command->items[0], .level = LOG_NORMAL}, err);
 }
 
 // ---- Keys ----

@@ -81,7 +81,7 @@ static status prepare_data(pipeline *p, const planned_run *r, verification *v, b
     *there = rc == STATUS_OK;
     v->failed = v->failed || rc == STATUS_FAILED;
     if (rc == STATUS_STOPPED) return error_set(err, rc, "%s", why.message);
-    if (rc != STATUS_OK && *why.message) log_warn(p->log, "%s", why.message);
+    if (rc != STATUS_OK) log_error(p->log, &why);
     return STATUS_OK;
 }
 

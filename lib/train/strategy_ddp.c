@@ -17,13 +17,15 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
                      w->size, e->virtual_shards, e->name);
 }
 
+// Once a rank has left, the others fail, and the launcher kills all: so the error is printed first.
 static status join(const world *w, const message_sizes *sizes, launch_body body, void *argument,
-                   error *err) {
+                   const logger *log, error *err) {
     comm *c = NULL;
     status rc;
     TRY(launch_join(&w->environment, sizes->floats, sizes->gather_bytes, &c, err));
     TRY(body(argument, c, err));
 out:
+    if (rc != STATUS_OK && rc != STATUS_STOPPED) log_error(log, err);
     comm_free(c);
     return rc;
 }
@@ -31,7 +33,7 @@ out:
 static status launch(const world *w, const message_sizes *sizes, launch_body body, void *argument,
                      launch_death *death, const logger *log, error *err) {
     *death = (launch_death){.happened = false};
-    if (w->environment.joined) return join(w, sizes, body, argument, err);
+    if (w->environment.joined) return join(w, sizes, body, argument, log, err);
     return launch_local(w->size, sizes->floats, sizes->gather_bytes, body, argument, death, log,
                         err);
 }

@@ -191,7 +191,8 @@ static status find_ranks(const train_tool *t, const experiment *e, train_setting
     if (t->print_key && !devices_undecided(&s->devices)) goto out;
     rc = devices_open(&s->devices, world_ranks_here(&s->world),
                       group->joined && group->rank ? NULL : s->log, err);
-    if (rc != STATUS_OK && !t->print_key) launch_abort(group); // other hosts may have devices
+    // Other hosts may have devices.
+    if (rc != STATUS_OK && !t->print_key) launch_abort(group, s->log, err);
     if (rc == STATUS_OK && t->strategy->processes && !s->reduce_fast && train_settings_lead(s))
         tell_of_shared_gpu(s);
 out:
@@ -398,7 +399,7 @@ static status train(const train_tool *t, const train_settings *s, const experime
     TRY(train_run_init(&run, s, e, m, err));
     TRY(train_run_go(&run, err));
 out:
-    if (!run.launched && rc != STATUS_USAGE) launch_abort(&s->world.environment);
+    if (!run.launched && rc != STATUS_USAGE) launch_abort(&s->world.environment, s->log, err);
     train_run_release(&run);
     output_unlock_folder(lock);
     return rc;

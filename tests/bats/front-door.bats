@@ -231,7 +231,7 @@ stop_early() {
     local pid
     (cd "$ROOT" && EPOCHS=$1 exec "$BIN/pipeline" --by-make experiment EXP="$TINY" >"$WORK/log" 2>&1 3>&-) &
     pid=$!
-    wait_for "$(training_of "$WORK/log")/state.st.zst"
+    wait_for_epoch "$WORK/log"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
     wait "$pid" || return 0
 }
@@ -250,7 +250,7 @@ stop_early() {
     wait $! || true
     grep -q 'running (resumes where it stopped; RESUME=0 starts over)' "$WORK/again" || fail "$(cat "$WORK/again")"
     (cd "$ROOT" && EPOCHS=2500 RESUME=0 exec "$BIN/pipeline" experiment "$TINY" >"$WORK/anew" 2>&1 3>&-) &
-    wait_for "${train%/1/train}/2/train/state.st.zst"
+    wait_for_epoch "$WORK/anew"
     pkill -USR1 -f -- "--out $ARTIFACTS/runs/.*/train"
     wait $! || true
     [ -s "$train/state.st.zst" ]
@@ -264,7 +264,7 @@ stop_early() {
     local make
     make -C "$ROOT" -s BIN="$BIN" ARTIFACTS="$ARTIFACTS" experiment EXP="$TINY" EPOCHS=2500 >"$WORK/log" 2>&1 3>&- &
     make=$!
-    wait_for "$(training_of "$WORK/log")/state.st.zst"
+    wait_for_epoch "$WORK/log"
     kill -KILL "$make"
     wait "$make" || true
     wait_until all_ended "$ARTIFACTS"

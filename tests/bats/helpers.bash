@@ -216,6 +216,12 @@ training_of() {
     sed -n 's/^train *\(.*\): running.*/\1/p' "$1"
 }
 
+# wait_for_epoch LOG: waits until the training that runs has saved, and trained an epoch itself. Where it
+# continues a shorter run, there is a state before it can save one.
+wait_for_epoch() {
+    wait_for "$(training_of "$1")/state.st.zst" && wait_until grep -q '^train-.*: epoch ' "$1"
+}
+
 # each_allocation_fails CHECK COMMAND...: executes COMMAND once per allocation that it makes, which
 # then fails. Calls CHECK with the exit code each time; standard output and standard error are in
 # the files `printed` and `said`. The number of allocations is in `allocations`. EVERY=N: one in N.

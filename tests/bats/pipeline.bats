@@ -268,7 +268,7 @@ start_long() {
     ) &
     pid=$!
     train=$(training_of "$WORK/log")
-    wait_for "$train/state.st.zst" || fail "$(cat "$WORK/log")"
+    wait_for_epoch "$WORK/log" || fail "$(cat "$WORK/log")"
 }
 
 @test "a training that was killed is resumed, not finished" {

@@ -17,6 +17,8 @@ LOCKSTEP_EMULATED_SECONDS=300
 PYTHONDONTWRITEBYTECODE=1
 # A comparison takes turns for two seconds.
 PRECISION=50
+# PyTorch's small matrices are multiplied by one thread: others that wait for it keep a processor busy.
+OPENBLAS_NUM_THREADS=1
 # The PDFs and the LaTeX of a report take longer than the report, and few tests read them: empty ones.
 # real_files: the test needs those of the system's programs.
 FIXTURE_BIN=$ROOT/tests/fixtures/bin
@@ -24,7 +26,7 @@ FIXTURE_BIN=$ROOT/tests/fixtures/bin
 real_files() {
     PATH=${PATH//"$FIXTURE_BIN:"/}
 }
-export PRECISION ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS PYTHONDONTWRITEBYTECODE
+export PRECISION OPENBLAS_NUM_THREADS ROOT BIN WORK PYTHON LOCKSTEP_CUDA_LIBRARY LOCKSTEP_EMULATED_SECONDS PYTHONDONTWRITEBYTECODE
 
 # Prints its arguments on the test's error output and fails.
 fail() {

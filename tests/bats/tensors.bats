@@ -16,7 +16,7 @@ setup() {
 schema: lockstep.model/1
 name: net
 input: [3, 32, 32]
-layers: [conv: {out: 24, kernel: 2, name: first}, gelu, avg_pool: {size: 3}, batch_norm: {name: norm1},
+layers: [conv: {out: 24, kernel: 2, stride: 2, name: first}, gelu, avg_pool: {size: 3}, batch_norm: {name: norm1},
          conv: {out: 32, kernel: 3, padding: 1, bias: false}, batch_norm: {name: norm2}, gelu, avg_pool: {size: 2},
          flatten, linear: {out: 64}, silu, linear: {out: 10}]
 END

@@ -57,24 +57,24 @@ KERNELS   := $(wildcard lib/compute/cpu/kernels/*.c)
 ISAS      := baseline
 # The compiler's machine and version: objects of another compiler of the same name are rebuilt.
 CC_VERSION := $(shell LC_ALL=C $(CC) -v 2>&1 | grep -E '^Target: |^[A-Za-z ]* version ')
-ifneq ($(filter x86_64%,$(CC_VERSION)),)
+X86       := $(filter x86_64%,$(CC_VERSION))
 # ThreadSanitizer gets one: threads share the work alike in all of them.
-ISAS      += $(if $(filter tsan,$(MODE)),,v3 v4)
-endif
+ISAS      += $(if $(X86),$(if $(filter tsan,$(MODE)),,v3 v4))
 LANES     := 16 8 4
 ISAFLAGS_baseline := -DKERNEL_ISA=baseline
 ISAFLAGS_v3       := -DKERNEL_ISA=v3 -march=x86-64-v3
 ISAFLAGS_v4       := -DKERNEL_ISA=v4 -march=x86-64-v4 -mprefer-vector-width=512
 # AddressSanitizer checks every access separately: optimisation makes nothing faster, and the checks
-# in unrolled loops take the optimiser minutes. ThreadSanitizer's only kernels are compact, and watch
-# fewer variables once these are in registers.
+# in unrolled loops take the optimiser minutes. ThreadSanitizer watches fewer variables once these are
+# in registers.
 KERNEL_OPT        := $(if $(filter asan,$(MODE)),-O0,$(if $(filter tsan,$(MODE)),-O1,-O3))
 # Of UndefinedBehaviorSanitizer, what AddressSanitizer does not see and kernels can do wrong: the
 # tests' images are too small for an index to overflow.
 KERNEL_CHECKS     := $(if $(filter asan,$(MODE)),-fno-sanitize=undefined \
                      -fsanitize=alignment$(comma)bounds$(comma)integer-divide-by-zero$(comma)shift)
-# Without AVX2, kernels are compact (COMPACT in simd.h): -O3 would copy their loops again.
-KERNEL_OPT_baseline = $(if $(filter v3,$(ISAS)),$(KERNEL_OPT:-O3=-O2))
+# Without AVX2, kernels are compact (COMPACT in simd.h): -O3 would copy their loops again. Their time
+# goes to the multiply-add of fused.h, which must be inlined, under a sanitizer as well.
+KERNEL_OPT_baseline = $(if $(X86),$(if $(filter asan tsan,$(MODE)),-O2,$(KERNEL_OPT:-O3=-O2)))
 # Not part of the library: lib/compute/cuda, see make/cuda.mk, and the one file that uses MPI, see
 # make/mpi.mk.
 MPI_C     := lib/dist/transport_mpi.c

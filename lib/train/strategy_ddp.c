@@ -18,6 +18,7 @@ static status find_world(const experiment *e, int wanted, int listed, world *w, 
 }
 
 // Once a rank has left, the others fail, and the launcher kills all: so the error is printed first.
+// A stop is no error of one rank: all have saved, and train_run completes the message.
 static status join(const world *w, const message_sizes *sizes, launch_body body, void *argument,
                    const logger *log, error *err) {
     comm *c = NULL;

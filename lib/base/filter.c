@@ -136,8 +136,15 @@ status filter_run(char *const *arguments, const text *input, int seconds, text *
     out = memory_file("", 0);
     if (in < 0 || out < 0)
         TRY(error_system(err, STATUS_FAILED, errno, "cannot make a file for '%s'", arguments[0]));
-    TRY(run(arguments, in, out, seconds, found, err));
-    if (*found) rc = read_back(out, arguments[0], output, err);
+    rc = run(arguments, in, out, seconds, found, err);
+    if (*found) {
+        error unread;
+        const status read = read_back(out, arguments[0], output, &unread);
+        if (rc == STATUS_OK && read != STATUS_OK) {
+            *err = unread;
+            rc = read;
+        }
+    }
 out:
     if (in >= 0) close(in);
     if (out >= 0) close(out);

@@ -17,7 +17,7 @@ bool filter_exists(const char *program);
 //
 // *found is false if there is no such program: then nothing was done, which is not a failure. If
 // the program fails, is killed by a signal, or takes longer than `seconds`, that is STATUS_FAILED;
-// it has ended when this returns.
+// `output` has what it wrote until then. It has ended when this returns.
 status filter_run(char *const *arguments, const text *input, int seconds, text *output, bool *found,
                   error *err) MUST_CHECK;
 

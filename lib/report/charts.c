@@ -139,20 +139,17 @@ static void close_plot(plot *p) {
     free(p->y);
 }
 
-status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
-                  char **svg, error *err) {
-    plot p = open_plot(chart, id, word, context);
-    text out = {0};
+status chart_draw(const yaml_node *chart, chart_word word, void *context, drawing *d, error *err) {
+    plot p = open_plot(chart, d->id, word, context);
     status rc = STATUS_OK;
     if (strcmp(yaml_text_at(chart, "kind"), "pictures") == 0) {
-        plot_pictures(&p, &out);
-        *svg = text_take(&out);
+        text svg = {0};
+        plot_pictures(&p, &svg);
+        d->svg = text_take(&svg);
     } else {
-        TRY(plot_script(&p, &out, err));
-        rc = drawing_make(&out, id, p.title, svg, err);
+        rc = plot_script(&p, &d->script, err);
     }
-out:
-    text_release(&out);
+    d->title = memory_string(p.title);
     close_plot(&p);
     return rc;
 }

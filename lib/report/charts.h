@@ -9,18 +9,17 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/yaml_tree.h"
+#include "report/drawing.h"
 #include "results/results.h"
 
 // Returns the word for `word` in a table of names.yaml; the word itself if there is none.
 typedef const char *(*chart_word)(void *context, const char *table, const char *word);
 
-// Draws a chart into a new string, an <svg> element; NULL if gnuplot is not installed: a report
-// without drawings is valid. STATUS_FAILED if an installed one fails or hangs, as an incomplete
-// report would be taken for up to date. `id`: letters, unique in the page. Words: `charts` has
-// WORDS.title, WORDS.x and WORDS.y, `factors` the names of factors, `parts` those of the parts of a
-// bar, `classes` those of classes.
-status chart_draw(const yaml_node *chart, const char *id, chart_word word, void *context,
-                  char **svg, error *err) MUST_CHECK;
+// Begins the drawing of a chart: sets its title, and its script or svg. `d` has its id. Words:
+// `charts` has WORDS.title, WORDS.x and WORDS.y, `factors` the names of factors, `parts` those of
+// the parts of a bar, `classes` those of classes.
+status chart_draw(const yaml_node *chart, chart_word word, void *context, drawing *d,
+                  error *err) MUST_CHECK;
 
 // ---- For building ----
 

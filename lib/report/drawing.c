@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/filter.h"
@@ -11,22 +12,8 @@
 // DRAWING_HATCH as gnuplot writes it.
 static const char hatch_fill[] = "'rgb(  1,   2,   3)'";
 
-// In seconds. A drawing takes a fraction of a second; gnuplot that takes this long has hung.
+// In seconds. Drawings take a fraction of a second; a program that takes this long has hung.
 enum { TIMEOUT_SECONDS = 60 };
-
-// ---- Running gnuplot ----
-
-static status run_gnuplot(const text *script, const char *id, text *svg, bool *found, error *err) {
-    char program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
-    char *arguments[] = {program, defaults, dash, NULL};
-    status rc = filter_run(arguments, script, TIMEOUT_SECONDS, svg, found, err);
-    if (rc == STATUS_OK && *found && !strstr(text_string(svg), "<svg"))
-        rc = error_set(err, STATUS_FAILED,
-                       "'gnuplot' wrote no drawing: does it have the svg terminal?");
-    else if (rc == STATUS_OK && *found && !strstr(text_string(svg), "</svg>"))
-        rc = error_set(err, STATUS_FAILED, "'gnuplot' wrote only a part of it");
-    return rc == STATUS_OK ? rc : error_prefix(err, "cannot draw '%s': ", id);
-}
 
 // Programs that could not write all of a drawing may still exit with 0.
 status drawing_to_pdf(const text *svg, text *pdf, error *err) {
@@ -125,19 +112,81 @@ static void clean(text *svg, const char *id, const char *title) {
     text_replace_by(svg, &page);
 }
 
-status drawing_make(const text *script, const char *id, const char *title, char **svg, error *err) {
-    text drawing = {0};
+// ---- Running gnuplot ----
+
+// One script after another, each as if it were the first. The svg terminal ends a drawing when its
+// output is closed.
+static status run_gnuplot(const drawing *drawings, size_t count, text *output, error *err) {
+    char program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
+    char *arguments[] = {program, defaults, dash, NULL};
+    text scripts = {0};
     bool found;
-    *svg = NULL;
-    status rc = run_gnuplot(script, id, &drawing, &found, err);
-    if (rc == STATUS_OK && found) {
-        clean(&drawing, id, title);
-        *svg = text_take(&drawing);
-        (void)printable(*svg, false);
-    }
-    text_release(&drawing);
+    for (size_t i = 0; i < count; i++)
+        if (drawings[i].script.length)
+            text_format(&scripts, "%sunset output\nreset session\n",
+                        text_string(&drawings[i].script));
+    status rc = STATUS_OK;
+    if (scripts.length) rc = filter_run(arguments, &scripts, TIMEOUT_SECONDS, output, &found, err);
+    if (rc == STATUS_OK && scripts.length && !found)
+        rc = error_set(err, STATUS_FAILED, "'gnuplot' was not found");
+    text_release(&scripts);
     return rc;
 }
+
+// Returns the length of the first drawing in gnuplot's output; 0 if it is not whole.
+static size_t length_of_first(const char *output) {
+    static const char close[] = "</svg>\n";
+    const char *end = strstr(output, close);
+    return end && strstr(output, "<svg") < end ? (size_t)(end - output) + strlen(close) : 0;
+}
+
+static void take_first(drawing *d, const char *output, size_t length) {
+    text svg = {0};
+    text_bytes(&svg, output, length);
+    clean(&svg, d->id, d->title);
+    d->svg = text_take(&svg);
+    (void)printable(d->svg, false);
+}
+
+// Takes drawings from the output and moves *output behind them. Returns the first that is not
+// there; NULL: all are.
+static const drawing *take_drawings(drawing *drawings, size_t count, const char **output) {
+    for (size_t i = 0; i < count; i++) {
+        if (!drawings[i].script.length) continue;
+        *output += strspn(*output, "\n"); // between two drawings
+        const size_t length = length_of_first(*output);
+        if (!length) return &drawings[i];
+        take_first(&drawings[i], *output, length);
+        *output += length;
+    }
+    return NULL;
+}
+
+status drawings_make(drawing *drawings, size_t count, error *err) {
+    text output = {0};
+    status rc = run_gnuplot(drawings, count, &output, err);
+    const char *rest = text_string(&output);
+    const drawing *missing = take_drawings(drawings, count, &rest);
+    if (rc == STATUS_OK && missing)
+        rc = error_set(err, STATUS_FAILED,
+                       strstr(rest, "<svg")
+                           ? "'gnuplot' wrote only a part of it"
+                           : "'gnuplot' wrote no drawing: does it have the svg terminal?");
+    if (rc != STATUS_OK)
+        rc = missing ? error_prefix(err, "cannot draw '%s': ", missing->id)
+                     : error_prefix(err, "cannot draw: ");
+    text_release(&output);
+    return rc;
+}
+
+void drawing_release(drawing *d) {
+    free(d->id);
+    free(d->title);
+    free(d->svg);
+    text_release(&d->script);
+}
+
+// ---- Files ----
 
 void drawing_to_file(const char *svg, text *out) {
     static const char begin[] = "<svg ";

@@ -20,7 +20,7 @@ enum { SOME_WORDS = 14, LONG_TEXT = 40, FEW_COLUMNS = 8, LONG_NOTE = 315 };
 
 typedef struct writer {
     text *out;
-    const page_drawing *drawings;
+    const drawing *drawings;
     size_t count;                // of drawings
     const markdown_node *footer; // the footnote; NULL: none
     size_t section;              // sections are numbered from 1; before them is the first screen
@@ -432,8 +432,8 @@ static void write_page(writer *w, const char *language, markdown_node *root) {
     text_release(&title);
 }
 
-void page_to_html(const char *page, const char *language, const page_drawing *drawings,
-                  size_t count, text *out) {
+void page_to_html(const char *page, const char *language, const drawing *drawings, size_t count,
+                  text *out) {
     writer w = {.out = out, .drawings = drawings, .count = count};
     text tidy = {0};
     page_tidy(page, &tidy);

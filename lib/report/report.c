@@ -22,7 +22,7 @@
 #include "results/inputs.h"
 
 typedef struct drawing_list {
-    page_drawing *items; // whose texts they own
+    drawing *items;
     size_t count, capacity;
 } drawing_list;
 
@@ -58,30 +58,48 @@ static bool is_drawn(const drawing_list *d, const char *id) {
     return false;
 }
 
-static void add_drawing(drawing_list *d, char *id, char *svg) {
+static void add_drawing(drawing_list *d, const drawing *one) {
     d->items = memory_grow(d->items, &d->capacity, d->count + 1, sizeof *d->items);
-    d->items[d->count++] = (page_drawing){id, svg};
+    d->items[d->count++] = *one;
 }
 
-// Draws a chart of the facts.
+static void write_picture(const char *id, text *out) {
+    text_format(out, "![%s](figures/%s.svg)\n", id, id);
+}
+
+// Writes once on the page that gnuplot is not installed: a report without drawings is valid.
+static status write_missing(composition *c, text *out, error *err) {
+    if (c->undrawn) return STATUS_OK;
+    c->undrawn = true;
+    return write_template(c, "page.no_drawing", out, err);
+}
+
+// The drawing itself is made with all others, by drawings_make.
+static status insert_drawing(composition *c, const yaml_node *chart, const char *id, text *out,
+                             error *err) {
+    drawing d = {.id = memory_string(id)};
+    status rc = chart_draw(chart, page_word, c->templates, &d, err);
+    if (rc == STATUS_OK && (!d.script.length || filter_exists("gnuplot"))) {
+        write_picture(id, out);
+        add_drawing(&c->drawings, &d);
+        return STATUS_OK;
+    }
+    drawing_release(&d);
+    return rc == STATUS_OK ? write_missing(c, out, err) : rc;
+}
+
+// Puts a chart of the facts on the page.
 static status insert_chart(composition *c, const yaml_node *root, const char *name, text *out,
                            error *err) {
     const yaml_node *charts = yaml_find(root, "charts"), *chart = yaml_find(charts, name);
-    char *id = drawing_id(root, name), *svg = NULL;
-    const bool drawn = c->plain || is_drawn(&c->drawings, id);
+    char *id = drawing_id(root, name);
     status rc = STATUS_OK;
     if (!chart)
         rc = error_set(err, STATUS_INPUT, "there is no chart '%s'", name);
-    else if (chart->kind == YAML_MAPPING && !drawn)
-        rc = chart_draw(chart, id, page_word, c->templates, &svg, err);
-    if (drawn || svg) text_format(out, "![%s](figures/%s.svg)\n", id, id);
-    if (svg) {
-        add_drawing(&c->drawings, id, svg);
-        return rc;
-    }
-    const bool missing = rc == STATUS_OK && !drawn && chart->kind == YAML_MAPPING && !c->undrawn;
-    if (missing) rc = write_template(c, "page.no_drawing", out, err);
-    c->undrawn |= missing;
+    else if (c->plain || is_drawn(&c->drawings, id))
+        write_picture(id, out);
+    else if (chart->kind == YAML_MAPPING)
+        rc = insert_drawing(c, chart, id, out, err);
     free(id);
     return rc;
 }
@@ -121,10 +139,7 @@ static status compose(composition *c, text *markdown, text *json, error *err) {
 static void close_composition(composition *c) {
     page_templates_close(c->templates);
     facts_release(&c->facts);
-    for (size_t i = 0; i < c->drawings.count; i++) {
-        free(c->drawings.items[i].id);
-        free(c->drawings.items[i].svg);
-    }
+    for (size_t i = 0; i < c->drawings.count; i++) drawing_release(&c->drawings.items[i]);
     free(c->drawings.items);
     text_release(&c->discussion);
 }
@@ -203,7 +218,7 @@ out:
     return rc;
 }
 
-static status write_figure(const page_drawing *d, const char *folder, manifest *m, error *err) {
+static status write_figure(const drawing *d, const char *folder, manifest *m, error *err) {
     status rc = STATUS_OK;
     text svg = {0}, pdf = {0};
     char *drawn = memory_format("%s.svg", d->id), *printed = memory_format("%s.pdf", d->id);
@@ -269,6 +284,7 @@ status report_write(const results *r, const report_options *o, const char *folde
     char *figures_folder = memory_format("%s/figures", folder);
     status rc;
     TRY(compose(&c, &markdown, &json, err));
+    TRY(drawings_make(c.drawings.items, c.drawings.count, err));
     TRY(write_outputs(&c, &markdown, &json, folder, m, err));
     TRY(write_figures(&c.drawings, figures_folder, m, err));
     if (o->figures && strcmp(o->figures, figures_folder) != 0)

@@ -56,11 +56,7 @@
 #include "base/error.h"
 #include "base/markdown_text.h"
 #include "base/text.h"
-
-typedef struct page_drawing {
-    char *id;  // unique in the page
-    char *svg; // an element whose ids begin with `id`
-} page_drawing;
+#include "report/drawing.h"
 
 // Appends the page without the empty columns of its tables.
 void page_tidy(const char *page, text *out);
@@ -68,8 +64,8 @@ void page_tidy(const char *page, text *out);
 void page_to_markdown(const char *page, text *out);
 // Appends report.html: one file, no script, nothing loaded from elsewhere. Pictures are shown if
 // they are among the drawings. `language`: "en", "zh".
-void page_to_html(const char *page, const char *language, const page_drawing *drawings,
-                  size_t count, text *out);
+void page_to_html(const char *page, const char *language, const drawing *drawings, size_t count,
+                  text *out);
 // Appends text for a terminal: tables in columns, without pictures.
 void page_to_text(const char *page, text *out);
 // Appends report.tex, made by pandoc, with figures/ID.pdf as pictures, or without any; appends

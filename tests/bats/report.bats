@@ -656,6 +656,10 @@ END
     printf '#!/bin/sh\necho nothing\n' >fake/gnuplot
     TOOL=report fails_with 1 "'gnuplot' wrote no drawing: does it have the svg terminal" \
         env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
+    # All drawings are made in one run: the first that is not there is named.
+    printf '#!/bin/sh\necho "<svg></svg>"\necho "<svg>"\n' >fake/gnuplot
+    TOOL=report fails_with 1 "cannot draw 'loss': 'gnuplot' wrote only a part of it" \
+        env PATH="$PWD/fake:$PATH" "$REPORT" a --out out
     [ ! -e out/manifest.yaml ]
 }
 

@@ -26,7 +26,8 @@ static void lacks(const text *t, const char *part) {
 
 // Renders into `out` again, without the head of the page.
 static void html_of(const char *page, text *out) {
-    static const page_drawing drawings[] = {{"loss", "<svg id=loss></svg>"}, {"b", "<svg></svg>"}};
+    static const drawing drawings[] = {{.id = "loss", .svg = "<svg id=loss></svg>"},
+                                       {.id = "b", .svg = "<svg></svg>"}};
     text whole = {0};
     text_release(out);
     page_to_html(page, "en", drawings, 2, &whole);

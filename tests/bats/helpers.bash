@@ -42,10 +42,12 @@ fail() {
 #     TOOL=shard fails_with 3 'ends early' sh -c "head -c 100 x | '$BIN/shard' --in - ..."
 # Standard output is left in $output, standard error in $stderr.
 fails_with() {
+    local -
+    set +eET
     local code=$1 pattern=$2
     shift 2
     local tool=${TOOL:-${1##*/}}
-    run --separate-stderr -- "$@"
+    capture "$@"
     if [ "$status" -ne "$code" ]; then
         fail "exit code $status instead of $code: $*" "stderr: $stderr" "stdout: $output"
         return 1
@@ -60,8 +62,22 @@ fails_with() {
 
 # succeeds COMMAND...: exit code 0; standard output in $output, standard error in $stderr.
 succeeds() {
-    run --separate-stderr -- "$@"
+    local -
+    set +eET
+    capture "$@"
     [ "$status" -eq 0 ] || fail "exit code $status: $*" "stderr: $stderr" "stdout: $output"
+}
+
+# capture COMMAND...: as bats's run --separate-stderr, whose bookkeeping takes longer than most tools. Called with
+# set +eET: bats traces each command otherwise.
+capture() {
+    local errors=$BATS_TEST_TMPDIR/separate-stderr-$BASHPID
+    status=0
+    output=$("$@" 2>"$errors") || status=$?
+    read -d '' -r stderr <"$errors"
+    # shellcheck disable=SC2034 # for tests
+    IFS=$'\n' read -d '' -r -a lines <<<"$output"
+    IFS=$'\n' read -d '' -r -a stderr_lines <<<"$stderr"
 }
 
 # one_line: joins a tool's output, wrapped for a terminal, to one line.

@@ -46,14 +46,22 @@ class Data:
         tensors, _ = read(path)
         self.images, self.labels, self.ids = tensors["images"], tensors["labels"].long(), tensors["ids"].tolist()
         self.place, self.normalize = {sample: i for i, sample in enumerate(self.ids)}, normalize
+        self.drawn = {}                               # batches: drawing them takes longer than a step
 
-    def batch(self, ids, epoch, o, dtype):
+    def draw(self, ids, epoch, o):
         rows = [self.place[i] for i in ids]
         images, labels = self.images[rows], self.labels[rows]
         if "augment" in o:
             images = augment(images, ids, epoch, dict(o, mean=self.normalize["mean"]))
         if "mixup" in o:
             images, labels = mix(images, labels, ids, epoch, o)
+        return images, labels
+
+    def batch(self, ids, epoch, o, dtype):
+        key = str((ids, epoch, o.get("seed"), o.get("augment"), o.get("mixup"), o.get("classes")))
+        if key not in self.drawn:
+            self.drawn[key] = self.draw(ids, epoch, o)
+        images, labels = self.drawn[key]
         return normalised(images, self.normalize, dtype), labels
 
 

@@ -58,8 +58,9 @@ LONGEST := test_cuda_engine test_cuda_exact same-bits restarts wheel browser cud
            networks tensors hosts verify validation time-runs
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name) %/$(name).bats,$(1))) \
                 $(filter-out $(foreach name,$(LONGEST),%/$(name) %/$(name).bats),$(1))
-.PHONY: test test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
-test: all emulation $(FOR_BATS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS) ## Run all tests; the last line counts them
+.PHONY: test test-programs test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
+test-programs: all emulation $(FOR_BATS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS)
+test: test-programs ## Run all tests; the last line counts them
 	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(call longest_first,$(sort $(CUDA_TESTS) $(OPS_TESTS)) $(UNIT_TESTS) $(BATS_FILES))
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
 	@$(RUN_TESTS) $(UNIT_TESTS)

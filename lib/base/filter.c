@@ -138,12 +138,10 @@ status filter_run(char *const *arguments, const text *input, int seconds, text *
         TRY(error_system(err, STATUS_FAILED, errno, "cannot make a file for '%s'", arguments[0]));
     rc = run(arguments, in, out, seconds, found, err);
     if (*found) {
-        error unread;
-        const status read = read_back(out, arguments[0], output, &unread);
-        if (rc == STATUS_OK && read != STATUS_OK) {
-            *err = unread;
-            rc = read;
-        }
+        error second;
+        const bool ran = rc == STATUS_OK;
+        const status read = read_back(out, arguments[0], output, ran ? err : &second);
+        if (ran) rc = read;
     }
 out:
     if (in >= 0) close(in);

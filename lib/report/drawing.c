@@ -15,21 +15,7 @@ static const char hatch_fill[] = "'rgb(  1,   2,   3)'";
 // In seconds. Drawings take a fraction of a second; a program that takes this long has hung.
 enum { TIMEOUT_SECONDS = 60 };
 
-// Programs that could not write all of a drawing may still exit with 0.
-status drawing_to_pdf(const text *svg, text *pdf, error *err) {
-    char program[] = "rsvg-convert", format[] = "--format=pdf";
-    char *arguments[] = {program, format, NULL};
-    bool found;
-    status rc = filter_run(arguments, svg, TIMEOUT_SECONDS, pdf, &found, err);
-    const size_t tail = strlen("%%EOF\n");
-    if (rc == STATUS_OK && found &&
-        (pdf->length < tail || strncmp(pdf->data, "%PDF", 4) != 0 ||
-         !memmem(pdf->data + pdf->length - tail, tail, "%%EOF", 5)))
-        rc = error_set(err, STATUS_FAILED, "cannot draw: 'rsvg-convert' wrote no whole PDF");
-    return rc;
-}
-
-// ---- Cleaning its SVG ----
+// ---- Cleaning gnuplot's SVG ----
 
 // Removes every piece from `open` to the next `close`, both included.
 static void remove_between(text *t, const char *open, const char *close) {
@@ -120,15 +106,14 @@ static status run_gnuplot(const drawing *drawings, size_t count, text *output, e
     char program[] = "gnuplot", defaults[] = "-d", dash[] = "-";
     char *arguments[] = {program, defaults, dash, NULL};
     text scripts = {0};
-    bool found;
+    bool found = true;
     for (size_t i = 0; i < count; i++)
         if (drawings[i].script.length)
             text_format(&scripts, "%sunset output\nreset session\n",
                         text_string(&drawings[i].script));
     status rc = STATUS_OK;
     if (scripts.length) rc = filter_run(arguments, &scripts, TIMEOUT_SECONDS, output, &found, err);
-    if (rc == STATUS_OK && scripts.length && !found)
-        rc = error_set(err, STATUS_FAILED, "'gnuplot' was not found");
+    if (rc == STATUS_OK && !found) rc = error_set(err, STATUS_FAILED, "'gnuplot' was not found");
     text_release(&scripts);
     return rc;
 }
@@ -196,4 +181,18 @@ void drawing_to_file(const char *svg, text *out) {
     text_append(out, "\n<style>svg{color:#000}@media(prefers-color-scheme:dark)"
                      "{svg{color:#e3e6e8}}</style>");
     text_append(out, rest);
+}
+
+// Programs that could not write all of a drawing may still exit with 0.
+status drawing_to_pdf(const text *svg, text *pdf, error *err) {
+    char program[] = "rsvg-convert", format[] = "--format=pdf";
+    char *arguments[] = {program, format, NULL};
+    bool found;
+    status rc = filter_run(arguments, svg, TIMEOUT_SECONDS, pdf, &found, err);
+    const size_t tail = strlen("%%EOF\n");
+    if (rc == STATUS_OK && found &&
+        (pdf->length < tail || strncmp(pdf->data, "%PDF", 4) != 0 ||
+         !memmem(pdf->data + pdf->length - tail, tail, "%%EOF", 5)))
+        rc = error_set(err, STATUS_FAILED, "cannot draw: 'rsvg-convert' wrote no whole PDF");
+    return rc;
 }

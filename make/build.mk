@@ -24,8 +24,7 @@ ARITH     := -ffp-contract=off -fno-fast-math
 # variables through optimised or instrumented code takes the compiler long.
 MODEFLAGS_release := -O2 -g1
 MODEFLAGS_debug   := -O0 -g3
-# Optimising takes the compiler longer than it saves the tests: what runs long is optimised file by file.
-MODEFLAGS_asan    := -O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+MODEFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 MODEFLAGS_tsan    := -O1 -g1 -fsanitize=thread
 # The emulation of CUDA with a search for races: make check-races.
 MODEFLAGS_races   := -O2 -g1

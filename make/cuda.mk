@@ -76,7 +76,7 @@ CUDA_LIBS     = -L$(CUDA_LIBDIR) -Wl,-rpath,$(CUDA_LIBDIR) -lcudart_static -lrt 
 FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -mfma)
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
-EMU_FLAGS     = -fPIC -Itests/emulation $(if $(filter asan,$(MODE)),-O1)
+EMU_FLAGS     = -fPIC -Itests/emulation
 # Kernels are long once they are unrolled, and so are the checks of their accesses.
 EMU_CU_FLAGS := $(KERNEL_CHECKS)
 SHARED_LD    := tests/emulation/shared.ld

@@ -27,10 +27,7 @@ $(THREADED_LIB): $(filter $(patsubst %,$(OBJ)/lib/%,base/% compute/% data/% dist
 $(OBJ)/tests/%: $(OBJ)/tests/%.o $(if $(filter tsan,$(MODE)),$(THREADED_LIB),$(LIB))
 	$(call step,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS_ALL) $(TEST_LIBS) -o $@
-REFERENCE := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/ops/reference/*.c))
-$(OPS_TESTS): $(REFERENCE)
-# They multiply for long.
-$(REFERENCE): CFLAGS_ALL += $(if $(filter asan,$(MODE)),-O1)
+$(OPS_TESTS): $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/ops/reference/*.c))
 
 # Scripts under tests/ leave nothing in the checkout.
 export PYTHONDONTWRITEBYTECODE := 1

@@ -9,14 +9,12 @@
 
 #include "compute/devices.h"
 
-// With few cases: one engine, and the engines with the least even shares; with the fewest, which
-// compare with the reference alone, only these.
+// With few cases: one engine, and the engines with the least even shares.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
-    const int uneven = s->shards < 3 ? s->shards : 3;
     int n = 0;
     for (int engines = 1; engines <= s->shards && engines <= 4; engines++) {
-        const bool least_even = engines == (is_long(s) ? 1 : uneven);
-        if (!few_cases() || least_even || (engines == 1 && !fewest_cases()))
+        const bool uneven = engines == (s->shards < 3 ? 2 : 3) && !is_long(s);
+        if (!few_cases() || engines == 1 || uneven)
             x[n++] = (execution){suite.be, NULL, 1, engines, false};
     }
     return n;

@@ -7,15 +7,14 @@
 
 #include "compute/devices.h"
 
-// The CPU; and one engine, and those with the least even shares, or, with the fewest cases, one of
-// the two.
+// The CPU; and one engine, and those with the least even shares.
 static int executions(const split *s, execution x[MAX_EXECUTIONS]) {
-    const int uneven = s->shards < 3 ? s->shards : 3;
-    const bool both = uneven > 1 && !(few_cases() && is_long(s));
+    const int uneven = s->shards < 3 ? 2 : 3;
     int n = 0;
     x[n++] = (execution){backend_find("cpu"), NULL, 1, 1, false};
-    if (!both || !fewest_cases()) x[n++] = (execution){suite.be, NULL, 1, 1, true};
-    if (both) x[n++] = (execution){suite.be, NULL, 1, uneven, true};
+    x[n++] = (execution){suite.be, NULL, 1, 1, true};
+    if (uneven <= s->shards && !(few_cases() && is_long(s)))
+        x[n++] = (execution){suite.be, NULL, 1, uneven, true};
     return n;
 }
 
@@ -176,7 +175,7 @@ static model_case winograd_layers[] = {
 };
 
 static void test_winograd(void **state) {
-    static const split one = {.shards = 1, .count = {1}}, small = {.shards = 1, .count = {5}};
+    static const split small = {.shards = 1, .count = {5}};
     static const split groups = {.shards = 2, .count = {33, 32}};
     static const split few_groups = {.shards = 2, .count = {17, 16}};
     static const split one_shard = {.shards = 1, .count = {21}};
@@ -187,13 +186,11 @@ static void test_winograd(void **state) {
         check(*state, fewest_cases() ? &small : &one_shard, &rule);
         return;
     }
-    // Portions are parts of an image or of the filters: a sanitizer sees all of them in one image.
-    const bool of_an_image = *state == &winograd_layers[2] || *state == &winograd_layers[3];
-    check(*state, fewest_cases() && of_an_image ? &one : &small, &rule);
+    check(*state, &small, &rule);
     // For the others the same, for longer.
     if (parts)
         check(*state, &few_groups, &rule);
-    else if (!of_an_image)
+    else if (*state != &winograd_layers[2] && *state != &winograd_layers[3])
         check(*state, &groups, &rule);
 }
 

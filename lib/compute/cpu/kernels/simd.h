@@ -147,9 +147,8 @@ INLINE vec vsqrt(vec a) {
 #elif defined(__AVX2__)
     return (vec)_mm_sqrt_ps((__m128)a);
 #else
-    vec r;
-    for (int i = 0; i < VL; i++) r[i] = sqrtf(a[i]);
-    return r;
+    for (int i = 0; i < VL; i++) a[i] = sqrtf(a[i]);
+    return a;
 #endif
 }
 

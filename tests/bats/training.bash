@@ -116,7 +116,7 @@ smooth() {
 schema: lockstep.model/1
 name: smooth
 input: [3, 32, 32]
-layers: [conv: {out: 8, kernel: 5, stride: 2}, dropout2d: {p: 0.1}, gelu, avg_pool: {size: 2},
+layers: [conv: {out: 8, kernel: 5, stride: 2}, dropout2d: {p: 0.1}, gelu, avg_pool: {size: 7},
          residual: {body: [conv: {out: 8, kernel: 1}, stochastic_depth: {p: 0.4}]},
          residual: {body: [conv: {out: 8, kernel: 1}, stochastic_depth: {p: 0.3, mode: batch}]},
          flatten, dropout: {p: 0.3}, linear: {out: 10}]

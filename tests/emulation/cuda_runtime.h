@@ -24,7 +24,7 @@
 
 // exact_winograd.cuh. What counts the work of a GPU's launches needs the GPU's portions.
 #ifndef EMULATION_COUNTS
-#define PORTION_FLOATS (1 << 21)
+#define PORTION_FLOATS (1 << 18)
 #endif
 
 // ---- Launching ----

@@ -216,8 +216,8 @@ static void test_experiment(void **state) {
     check(*state, &s, &rule);
 }
 
-// Each executes lines and branches that the few other cases have, too (gcov); the large ones take
-// a third of their time.
+// Where few cases are asked for, the other tests execute each line and branch of the backend that
+// these do (gcov). The large ones would add half as much time.
 static size_t experiments_left_out(void) {
     return fewest_cases() ? EXPERIMENTS : few_cases() ? LARGE_EXPERIMENTS : 0;
 }

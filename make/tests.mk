@@ -54,8 +54,8 @@ FOR_BATS := $(CUDA_PROFILE) $(CONVOLUTION) $(VERDICT_COUNTS) $(SLOW_STEPS) $(OBJ
 
 # Those that take longest, and those that wait for most of their time, begin first: none runs alone
 # at the end.
-LONGEST := test_cuda_engine test_cuda_exact same-bits restarts wheel browser cuda test_launch test_comm slurm mpi \
-           networks tensors hosts verify validation time-runs
+LONGEST := test_cuda_engine test_cuda_exact same-bits restarts wheel browser cuda test_launch test_comm test_template \
+           slurm mpi networks tensors hosts verify validation time-runs
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name) %/$(name).bats,$(1))) \
                 $(filter-out $(foreach name,$(LONGEST),%/$(name) %/$(name).bats),$(1))
 .PHONY: test test-programs test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize

@@ -77,10 +77,8 @@ FMA           = $(call once,FMA,grep -qw fma /proc/cpuinfo 2>/dev/null && echo -
 CXXFLAGS_ALL  = -std=c++17 $(WARNINGS_ANY) -Wno-unknown-pragmas $(if $(WERROR),-Werror) $(ARITH) $(FMA) $(MODEFLAGS) \
                 -fno-strict-aliasing -pthread $(CXXFLAGS)
 EMU_FLAGS     = -fPIC -Itests/emulation
-# Kernels are long once they are unrolled, and so are the checks of their accesses. Pointers that
-# outlive a block's variables are left to -Wdangling-pointer: to mark the variables of each block at
-# its begin and end takes a fifth of the compiler's time, and a tenth of the tests'.
-EMU_CU_FLAGS := $(KERNEL_CHECKS) $(if $(KERNEL_CHECKS),-fno-sanitize-address-use-after-scope)
+# Kernels are long once they are unrolled, and so are the checks of their accesses.
+EMU_CU_FLAGS := $(KERNEL_CHECKS)
 SHARED_LD    := tests/emulation/shared.ld
 EMU_LDFLAGS   = -Wl,-T,$(SHARED_LD) $(if $(RACES),-Wl$(comma)--wrap=memcpy$(comma)--wrap=memmove$(comma)--wrap=memset)
 # An undefined symbol is an error at link time. clang leaves those of its sanitizers to the program.

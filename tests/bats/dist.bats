@@ -5,8 +5,7 @@
 load helpers
 
 setup() {
-    need_program git
-    need_program xz
+    needs git deps-packaging
     [ "$(git -C "$ROOT" rev-parse --show-toplevel 2>/dev/null)" = "$ROOT" ] || skip "this is not a git checkout"
     version=$(git -C "$ROOT" show HEAD:VERSION)
     from=$ROOT
@@ -26,6 +25,12 @@ clone() {
     cp "$ROOT"/scripts/* "$1/scripts/"
     cp "$ROOT"/make/* "$1/make/"
     cp "$ROOT/Makefile" "$1"
+}
+
+# As Git for Windows clones by default; no shell of Linux, such as WSL's, runs scripts with CRLF.
+@test "a clone with core.autocrlf has LF" {
+    git clone -q -s -c core.autocrlf=true "$from" windows
+    run ! grep -rI --exclude-dir .git $'\r$' windows
 }
 
 @test "make dist: the same bytes in another folder, on another day, with another umask" {

@@ -450,10 +450,17 @@ status output_check_file(const char *path, error *err) {
     struct stat info;
     if (strcmp(path, "-") == 0) return STATUS_OK;
     int reason = stat(path, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
+    if (!reason && !S_ISREG(info.st_mode)) {
+        // A device or a pipe is written in place, whoever may write in its folder.
+        if (access(path, W_OK) == 0) return STATUS_OK;
+        reason = errno;
+    }
     if (reason && reason != ENOENT)
         return error_system(err, STATUS_FAILED, reason, "cannot write: '%s'", path);
-    char *folder = paths_folder(path);
+    char *target = realpath(path, NULL); // a link stays, and what it points to is replaced
+    char *folder = paths_folder(target ? target : path);
     status rc = check_writable(folder, "cannot write", path, err);
     free(folder);
+    free(target);
     return rc;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/reporting.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/filter.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/text.h"
@@ -172,10 +174,21 @@ static status check_keys(const pipeline *p, const planned_runs *runs, error *err
     return rc;
 }
 
+// Is there no report in ARTIFACTS yet?
+static bool is_first(const pipeline *p) {
+    char *pattern = memory_format("%s/*/report/report.html", p->artifacts);
+    glob_t found = {0};
+    const bool none = glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH;
+    globfree(&found);
+    free(pattern);
+    return none;
+}
+
 status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     strvec command = {0};
     char *collectives = reporting_collectives(p, runs);
     char *html = NULL, *title = NULL;
+    const bool first = is_first(p);
     status rc = STATUS_OK;
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
@@ -188,6 +201,8 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     TRY(print_answer(runs, err));
     html = memory_format("%s/report.html", runs->report);
     p->say("report:", html, NULL);
+    if (first && !filter_exists("pandoc"))
+        log_info(p->log, "no report.tex beside it: pandoc is not installed");
 out:
     free(html);
     free(title);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/filter.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -188,9 +187,6 @@ static status make_report(const results *r, const options *o, const cli_call *ca
     TRY(output_lock_folder(o->out, call->log, &lock, err));
     TRY(manifest_remove_old(m, o->out, err));
     TRY(report_write(r, &o->page, o->out, m, err));
-    if (!filter_exists("pandoc"))
-        log_info(call->log,
-                 "no report.tex: pandoc is not installed (pandoc -s report.md -o report.tex)");
     if (o->check) TRY(print(results_check, r, o->check, call->answers, err));
     TRY(manifest_write_in(m, o->out, err));
 out:

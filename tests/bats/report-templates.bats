@@ -168,7 +168,7 @@ END
 - single: 64.0 %, the baseline
 - ddp4: 60.0 %, is 2.00 times as fast [$(json out/report.json "'%.2f, %.2f' % tuple(page['experiments'][1]['compared']['ratio'][k] for k in ('low', 'high'))")]" ] ||
         fail "$(cat out/report.md)"
-    [ -s out/figures/accuracies.svg ] && [ "$(grep -c figures/accuracies.svg out/report.md)" = 2 ] || ! command -v gnuplot
+    [ -s out/figures/accuracies.svg ] && [ "$(grep -c figures/accuracies.svg out/report.md)" = 2 ]
     grep -q 'own/page.md' out/manifest.yaml
 }
 

@@ -207,7 +207,7 @@ YAML
     [ "$(json "$report/report.json" "*(page['reproduction'][k] for k in ('whole', 'compared', 'within'))")" = "3 1 0" ]
     says "$report/report.md" "**No, not in accuracy: the published one is outside our 95 % interval in the only row with the same number of epochs.**"
     # The difference of that row comes first.
-    if command -v gnuplot >/dev/null; then says "$report/report.md" "![differences](figures/differences.svg)"; fi
+    says "$report/report.md" "![differences](figures/differences.svg)"
     # Without a verdict there is no speed-up of ours.
     # shellcheck disable=SC2016 # Markdown
     grep -Eq '^\| X2 \| \*\*workers: loader\\_workers-1\*\* \|.*\| 1.5 \| `[0-9a-f]+` \|' "$report/report.md" || fail "$(cat "$report/report.md")"
@@ -329,7 +329,6 @@ state_has() {
 @test "a missing list, a missing run and a run outside the plan are reported in one line" {
     cd "$ROOT" || return
     fails_with 3 "cannot find the list of reports: 'nope.yaml'" "$BIN/pipeline" reproduce nope.yaml
-    need_python
     local name
     cd "$WORK/files" || return
     "$BIN/plan" reproduction list.yaml --out plan.yaml >lines
@@ -349,7 +348,6 @@ a_row() {
 }
 
 @test "the answer counts the rows whose published accuracy is within our interval" {
-    need_python
     sed -i '/claim:/d' list.yaml
     "$BIN/plan" reproduction list.yaml --out plan.yaml >lines
     a_row a 2,1 75.0

@@ -42,13 +42,14 @@ has() {
     succeeds tar tzf "$ARCHIVE"
     [ "$(cut -d / -f 1 <<<"$output" | sort -u)" = submission-one-two-loader_workers=1 ] || fail "$output"
     local file
-    for file in README.md run-again.sh plan.yaml report/report.{html,md,csv,tex} report/manifest.yaml \
+    for file in README.md run-again.sh plan.yaml report/report.{html,md,csv} report/manifest.yaml \
         experiments/{one,two}.yaml experiments/models/small.yaml "$(execution one)"/train/{model,steps}.st.zst \
         "$(execution two)"/{train/{manifest.yaml,steps.st.zst},evaluate/{manifest.yaml,predictions.st.zst}} \
         data/synthetic-3x12x12/{,shards-2-0/}manifest.yaml machine/allreduce-1-2-4-8/manifest.yaml; do
         has "$file"
     done
-    ! command -v gnuplot >/dev/null || has figures/loss.svg
+    has figures/loss.svg
+    ! command -v pandoc >/dev/null || has report/report.tex
     [[ $output != *train.st.zst* && $output != *shard-0* && $output != *state.st.zst* ]] || fail "$output"
     tar xzf "$ARCHIVE"
     # The experiments are complete: the settings, every default, and no path of this machine.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,10 +65,18 @@ static bool report_at_death(void *argument, const char *message) {
     return true;
 }
 
+// ps, top and pgrep then tell the ranks apart: "train-ddp:2".
+static void name_process(int rank) {
+    char name[32]; // the kernel keeps 15 characters
+    snprintf(name, sizeof name, "%.10s:%d", program_invocation_short_name, rank);
+    (void)prctl(PR_SET_NAME, name);
+}
+
 _Noreturn static void run_as_rank(job *j, int rank, launch_body body, void *argument) {
     if (!process_end_with_parent(j->parent, SIGKILL)) _exit(STATUS_FAILED);
     sigaction(SIGCHLD, &j->child_before, NULL);
     sigprocmask(SIG_SETMASK, &j->mask_before, NULL);
+    if (j->size > 1) name_process(rank);
     error *report = shared_report(j->shared, rank);
     memory_at_death(report_at_death, report);
     status rc = run_rank(j, rank, body, argument, report);

@@ -20,7 +20,8 @@ typedef struct launch_death {
 
 // Starts `size` ranks as children of this process (fork: they share the data read so far), runs
 // `body` in each and waits for all of them. They die with their parent. Call it before any thread
-// exists. A rank's standard output is flushed at its end, its other streams are not.
+// exists. Among several, rank 2 of train-ddp is the process "train-ddp:2" to ps, top and pgrep.
+// A rank's standard output is flushed at its end, its other streams are not.
 //
 // Returns the common status of the ranks. If one fails, the first failure decides: err gets its
 // message, after "rank 2: " unless every rank reports the same one. For a rank that did not return

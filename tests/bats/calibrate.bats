@@ -87,7 +87,9 @@ calls() {
 
 @test "neighbours end with the process that started them" {
     local process
-    succeeds bash -c "'$PYTHON' '$ROOT/tests/bench/neighbours.py' bursts 3>&- >/dev/null 2>&1 & sleep 0.5; echo \$! \$(pgrep -P \$!)"
+    # shellcheck disable=SC2016 # the inner shell's
+    succeeds bash -c '"$@" 3>&- >/dev/null 2>&1 & until [ "$(pgrep -c -P $!)" -eq 2 ]; do sleep 0.05; done; echo $! $(pgrep -P $!)' \
+        - "$PYTHON" "$ROOT/tests/bench/neighbours.py" bursts
     [ "$(wc -w <<<"$output")" -eq 3 ] || fail "$output"
     for process in $output; do wait_until has_ended "$process"; done
 }

@@ -175,7 +175,7 @@ ends() {
 @test "SIGTERM to one rank: all ranks save after the same step" {
     need_gpus 2
     starts --device cuda:0,cuda:1
-    kill -TERM "$(pgrep -P "${jobs[0]}" | tail -n 1)"
+    kill -TERM "$(rank_process "${jobs[0]}" 1)"
     ends 5 "${jobs[0]}" message
     [ -e run/state.st.zst ]
 }
@@ -183,7 +183,7 @@ ends() {
 # a_rank_dies OPTION...: the third of four ranks.
 a_rank_dies() {
     starts "$@" || return 1
-    kill -KILL "$(pgrep -P "${jobs[0]}" | sed -n 3p)"
+    kill -KILL "$(rank_process "${jobs[0]}" 2)"
     ends 1 "${jobs[0]}" message
     [ "$(wc -l <message)" -eq 1 ] || fail "$(cat message)"
     grep -q "rank 2 was killed by signal 9" message || fail "$(cat message)"
@@ -206,7 +206,6 @@ a_rank_dies() {
 # Ranks that another launcher started have no parent that reports the death to them.
 @test "a rank that dies in a joined group ends the others, and is named" {
     need_gpus 2
-    need_python
     local r port
     port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     sed -i 's/^epochs:.*/epochs: 2500/' e4.yaml

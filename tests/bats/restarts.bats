@@ -33,9 +33,9 @@ teardown() {
     [ -z "${pid:-}" ] || kill -KILL "$pid" 2>/dev/null || true
 }
 
-# begin TOOL OPTION...: in the background; its process is $pid, its output goes to err.
+# begin TOOL OPTION...: in the background, $tool; its process is $pid, its output goes to err.
 begin() {
-    local tool=$1
+    tool=$1
     shift
     "$BIN/$tool" -q --train "$train" --out "$WORK/out" "$@" <&0 2>err &
     pid=$!
@@ -44,17 +44,21 @@ begin() {
 # The awaited event comes at once, unless the machine is busy: hence five minutes.
 TRIES=30000 # each of 0.01 s and more
 
-# find_child N: sets $victim to a new process below $pid, number N from 0 in starting order.
+# find_child RANK: sets $victim to that rank's process below $pid, once it is another one than before. The only
+# process is rank 0.
 find_child() {
     local tries=$TRIES found
     for ((; tries > 0; tries--)); do
-        found=$(pgrep -P "$pid" | sed -n "$(($1 + 1))p") || true
+        case $tool in
+        train-ddp) found=$(rank_process "$pid" "$1") || true ;;
+        *) found=$(pgrep -P "$pid") || true ;;
+        esac
         [ -n "$found" ] && [ "$found" != "${victim:-}" ] && break
         kill -0 "$pid" 2>/dev/null || tries=1
         [ ! -e out/manifest.yaml ] || skip "the training finished before it could be interrupted"
         sleep 0.01
     done
-    [ "$tries" -gt 0 ] || { fail "found no process $1 to kill" "$(cat err)"; return 1; }
+    [ "$tries" -gt 0 ] || { fail "found no process of rank $1" "$(cat err)"; return 1; }
     victim=$found
 }
 

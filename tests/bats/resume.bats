@@ -113,7 +113,6 @@ stopped_with() {
 }
 
 @test "SIGINT saves the state, and the process ends by SIGINT" {
-    need_python
     write_experiment long.yaml epochs=2500
     local tool
     for tool in "train-single --threads 2" "train-ddp --world-size 2"; do
@@ -142,7 +141,6 @@ END
 
 # A rank that cannot save, because it was stopped.
 @test "a second SIGINT ends all ranks at once, and the process ends by SIGINT" {
-    need_python
     write_experiment long.yaml epochs=2500
     "$PYTHON" - "$BIN/train-ddp" --world-size 2 -q --experiment long.yaml --train "$train" --out out <<'END'
 import os, signal, subprocess, sys, time
@@ -150,7 +148,7 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 child = subprocess.Popen(sys.argv[1:], start_new_session=True, stderr=subprocess.PIPE)
 while not os.path.exists("out/state.st.zst"):
     time.sleep(0.02)
-rank = int(subprocess.check_output(["pgrep", "-P", str(child.pid)]).split()[-1])
+rank = int(subprocess.check_output(["pgrep", "-P", str(child.pid), "-x", ".*:1"]))
 os.kill(rank, signal.SIGSTOP)
 child.send_signal(signal.SIGINT)
 while any(int(line.split()[1], 16) >> (signal.SIGINT - 1) & 1

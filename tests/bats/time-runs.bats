@@ -19,7 +19,6 @@ layers: [conv: {out: 4, kernel: 4, stride: 4}, batch_norm, relu, max_pool: {size
 END
     begin_training model=./net.yaml epochs=3 global_batch=24
     need_tool time-runs
-    need_python
     single="train-single --experiment $WORK/e.yaml --train $train --threads 1"
     ddp="train-ddp --experiment $WORK/e.yaml --train $train --threads 1 --world-size 2"
 }
@@ -49,7 +48,6 @@ begin() {
     "$BIN/time-runs" "$@" >printed 2>err 3>&- &
     timing=$!
     wait_until grep -q 'arms to' err
-    sleep 0.2
 }
 
 # ends CODE: time-runs ends with it, and all of its arms within a second or so.
@@ -61,17 +59,13 @@ ends() {
     wait_until all_ended "$WORK/.*yaml"
 }
 
-# child_of PROCESS [PATTERN]: its first child with that in its command line.
-child_of() {
-    pgrep -P "$1" -f "${2:-.}" | head -n 1
-}
-
-# rank_of TOOL: sets $rank to a process that takes turns, of the last arm that TOOL trains, and
-# $above to its parent.
+# rank_of TOOL: sets $rank to the process that takes turns, rank 0 of the arm that TOOL trains, and $above to its
+# parent. An arm is a process group.
 rank_of() {
-    above=$(child_of "$(child_of "$timing" "$1")")
-    rank=$(child_of "$above") || true
-    rank=${rank:-$above}
+    local arm
+    arm=$(pgrep -P "$timing" -f "$1")
+    rank=$(pgrep -g "$arm" -x "$1:0") || rank=$(pgrep -g "$arm" -x "$1")
+    above=$(ps -o ppid= -p "$rank" | tr -d " ")
 }
 
 @test "it compares trainings; the same command has nothing left to do, and other arms begin anew" {
@@ -121,7 +115,6 @@ rank_of() {
 }
 
 @test "Ctrl-C in a terminal ends it by the signal, and its arms without a word" {
-    need_program script
     mkfifo keys
     script -qfec "'$BIN/time-runs' --precision 0.01 '$single' '$ddp'" typed <keys >/dev/null 2>&1 3>&- &
     timing=$!
@@ -139,7 +132,6 @@ rank_of() {
     kill -KILL "$timing"
     ends 137
     grep -q "train-single: cannot take turns: '--turns .*/0': time-runs has ended" err
-    need_program flock
     flock -n out/.lock true
 }
 
@@ -148,7 +140,7 @@ rank_of() {
     rank_of train-ddp
     kill -KILL "$rank"
     ends 1
-    grep -q 'rank . was killed by signal 9' err
+    grep -q 'rank 0 was killed by signal 9' err
     [[ $(tail -n 1 err) == "time-runs: arm 2 ended with exit code 1: '$ddp'" ]]
 
     begin --precision 0.01 "$single" "$ddp"

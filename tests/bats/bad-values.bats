@@ -49,8 +49,6 @@ refused() {
 }
 
 @test "a bad value in any tensor of a model: refused by --init and by evaluate" {
-    need_python
-    need_program zstd
     local tensor value n=0 count=0
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
     plain good/model.st.zst good.st
@@ -104,8 +102,6 @@ state_of() {
 }
 
 @test "a bad value in any tensor of a state: refused by --resume" {
-    need_python
-    need_program zstd
     state_of sgd $((24 + 2 + 2))
     state_of adamw $((34 + 2 + 10 + 2))
 }
@@ -125,8 +121,6 @@ state_of() {
 # A mean of 1.5e37, times 48 images, overflows a float, and this becomes the running mean; the sums
 # of 16 images do not overflow, and the loss is a number.
 @test "running statistics that are not finite end the run, even if the loss is finite" {
-    need_python
-    need_program zstd
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
     plain good/model.st.zst good.st
     poison good.st large.st fc1.bias 1.5e37
@@ -138,8 +132,6 @@ state_of() {
 }
 
 @test "evaluate refuses logits that are not finite, even if all weights are finite" {
-    need_python
-    need_program zstd
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good
     plain good/model.st.zst good.st
     poison good.st large.st fc2.bias 3e38
@@ -151,8 +143,6 @@ state_of() {
 }
 
 @test "a state of another revision of the arithmetic is refused, with both revisions and the remedy" {
-    need_python
-    need_program zstd
     local own
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out run --stop-after-steps 1
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out ended
@@ -192,7 +182,6 @@ state_of() {
 }
 
 @test "more than 1,024 images, and not a multiple of it: every image is evaluated" {
-    need_python
     "$BIN/synth-cifar" -q --train 8 --test 1100 --seed 3 --out many
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out good --set "model=$ROOT/experiments/models/lenet.yaml"
     "$BIN/evaluate" -q --model good/model.st.zst --data many/test.st.zst --out out

@@ -9,7 +9,6 @@ setup() {
     program=$BIN/../obj/release/tests/bench/cuda_profile
     need_tool synth-cifar train-single tensor
     [ -e "$library" ] || skip "$library is not built"
-    need_program cc
     export ARTIFACTS=$WORK/artifacts QUICK=1 ROUNDS=1 TMPDIR=$WORK CC=cc LOCKSTEP_CUDA_LIBRARY=$library CUDA_PROFILE=$program
     mnist=${MNIST_FROM:-}
     unset CIFAR10_FROM MNIST_FROM WRITE_DOCS COMPILE TORCH_DEVICE DEVICE

@@ -6,7 +6,6 @@ load helpers
 
 setup() {
     need_tool synth-cifar train-single train-ddp evaluate tensor manifest
-    need_program cc
     export ARTIFACTS=$WORK/artifacts QUICK=1 ROUNDS=1 IMAGES=512 TMPDIR=$WORK CC=cc
     unset CIFAR10_FROM MNIST_FROM ROWS WRITE_DOCS
     csv=$ARTIFACTS/bench/bench.csv
@@ -180,7 +179,6 @@ END
 }
 
 @test "growth draws its measurements" {
-    need_program gnuplot
     ROWS=ranks succeeds "$ROOT/tests/bench/growth"
     [ "$(cut -d , -f 1,2 "$ARTIFACTS/bench/growth.csv" | paste -sd ' ')" = "axis,point ranks,1 ranks,2 ranks,4" ]
     grep -q '</svg>' "$ARTIFACTS/bench/cost-growth.svg"
@@ -204,7 +202,7 @@ END
     grep -qF '| lenet, batch 64, 1 thread | 1.000 | 4.500 | 4.50 | ≥ 4, met |' docs.md || fail "$(cat docs.md)"
     grep -qF '| 53 % | 33 % | 200 | 800 | 119 | 2.9 2 threads |' docs.md || fail "$(cat docs.md)"
     # A paragraph of Markdown has lines of up to 100 columns.
-    ! sed '/^<!-- bench: pytorch/,/^before/d; /^|/d' docs.md | grep -E '^.{101}' || fail "$(cat docs.md)"
+    ! sed '/^<!-- bench: pytorch/,/^before/d; /^|/d' docs.md | wider_than 100 || fail "$(cat docs.md)"
     cp docs.md once.md
     succeeds "$ROOT/tests/bench/write-docs"
     cmp docs.md once.md

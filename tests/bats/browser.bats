@@ -15,9 +15,8 @@ setup_file() {
 
 setup() {
     begin_report
-    need_program gnuplot
-    command -v chromium >/dev/null || skip "chromium is not installed (make deps-browser)"
-    command -v pdftotext >/dev/null || skip "pdftotext is not installed (make deps-browser)"
+    needs chromium deps-browser
+    needs pdftotext deps-browser
     [ -e "$BATS_FILE_TMPDIR/starts" ] || skip "chromium does not start here"
 }
 

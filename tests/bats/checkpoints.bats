@@ -6,7 +6,6 @@ load training
 
 setup_file() {
     [ -x "$BIN/synth-cifar" ] && [ -x "$BIN/train-single" ] || return 0
-    command -v zstd >/dev/null || return 0
     cd "$BATS_FILE_TMPDIR" || return 1
     make_data data 300 90
     write_experiment e.yaml "$LENET_BN" global_batch=20 epochs=1
@@ -17,8 +16,6 @@ setup_file() {
 
 setup() {
     need_training
-    need_python
-    need_program zstd
     export PYTHONPATH=$ROOT/tests/python${PYTHONPATH:+:$PYTHONPATH}
     test=$BATS_FILE_TMPDIR/data/test.st.zst
     train=$BATS_FILE_TMPDIR/data/train.st.zst

@@ -145,7 +145,7 @@ becomes() {
 }
 
 @test "zsh: tools, options, choices, folders, experiments" {
-    command -v zsh >/dev/null || skip "zsh is not installed (make deps-shells)"
+    needs zsh deps-shells
     becomes 'lockstep sha' 'lockstep shard '
     becomes 'lockstep help eval' 'lockstep help evaluate '
     becomes 'lockstep shard --sha' 'lockstep shard --shards='
@@ -174,7 +174,7 @@ offers() {
 }
 
 @test "fish: tools, options, choices, folders, experiments" {
-    command -v fish >/dev/null || skip "fish is not installed (make deps-shells)"
+    needs fish deps-shells
     offers 'lockstep sha' 'shard'
     offers 'lockstep ex' 'experiment explain'
     offers 'lockstep help eval' 'evaluate'

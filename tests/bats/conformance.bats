@@ -5,8 +5,6 @@ load helpers
 
 setup() {
     need_tool synth-cifar
-    need_python
-    need_program zstd
     # The toy, too, runs in that Python; another one on the PATH may begin slowly.
     export TMPDIR=$WORK PATH=${PYTHON%/*}:$PATH
     cd "$WORK" || return
@@ -162,7 +160,6 @@ END
 
 @test "make hashes: another glibc is named as its loader says, and one like this system's is not run" {
     need_tool tensor train-single
-    need_program getconf
     local own
     own=$(getconf GNU_LIBC_VERSION) || skip "this system has no glibc"
     mkdir -p "$WORK/other/usr/lib/x"

@@ -14,8 +14,7 @@ setup_file() {
 
 setup() {
     need_training
-    need_program dpkg-shlibdeps
-    need_program dpkg-deb
+    needs dpkg-shlibdeps deps-packaging
     deb=$(find "$BATS_FILE_TMPDIR/out" -name '*.deb')
     top=$WORK/root
     multiarch=$(gcc -print-multiarch)
@@ -80,7 +79,7 @@ installed() {
 }
 
 @test "deb: lintian finds neither errors nor warnings" {
-    need_program lintian
+    needs lintian deps-packaging
     run lintian --fail-on error,warning --tag-display-limit 0 "$deb"
     [ "$status" -eq 0 ] || fail "$output"
 }

@@ -274,7 +274,6 @@ value() {
 }
 
 @test "report: different kinds of device are not compared; several ranks on one GPU are marked as simulated" {
-    need_python
     need_tool report
     a_run cpu
     a_run gpu name=gpu ranks=1 'execution={"devices": ["cuda:0"], "isa": "Fake 0"}'

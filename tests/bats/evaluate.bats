@@ -74,7 +74,6 @@ setup() {
 }
 
 @test "accuracy, loss, classes and confusion follow from the predictions" {
-    need_python
     "$BIN/evaluate" --model "$model" --data "$test" --out out
     "$BIN/tensor" export --format csv --out logits.csv out/predictions.st.zst logits
     "$BIN/tensor" export --format csv --out labels.csv out/predictions.st.zst labels
@@ -126,8 +125,6 @@ END
 }
 
 @test "a checkpoint without metadata needs --architecture, --mean and --std" {
-    need_python
-    need_program zstd
     zstd -dqc "$model" >full.safetensors
     "$PYTHON" - <<'END'
 import json, struct
@@ -207,7 +204,6 @@ END
 
 @test "--image: pictures give the same predictions as a data set of them" {
     need_tool import-images
-    need_python
     noise
     "$BIN/evaluate" -q --model run/model.st.zst --data noise/test.st.zst --out out
     "$BIN/tensor" export --format csv --out logits.csv out/predictions.st.zst logits
@@ -235,7 +231,6 @@ picture() {
 }
 
 @test "--image: the table, --top, and pictures of other kinds" {
-    need_python
     picture a.png
     picture grey.jpg grey # the content says the format
     mkdir -p "täg"
@@ -255,7 +250,6 @@ assert len(p) == 10 and p == sorted(p, reverse=True) and abs(sum(p) - 1) < 1e-9,
 }
 
 @test "--image: a checkpoint from elsewhere needs --classes, too" {
-    need_python
     picture a.png
     local init=$ROOT/tests/golden/lenet-bn-init.safetensors lenet=$ROOT/experiments/models/lenet-bn.yaml
     local half="0.5,0.5,0.5"
@@ -269,7 +263,6 @@ assert len(p) == 10 and p == sorted(p, reverse=True) and abs(sum(p) - 1) < 1e-9,
 }
 
 @test "--image: unreadable pictures, wrong options and models without square inputs are refused" {
-    need_python
     picture a.png
     echo text >text.png
     head -c 200 a.png >cut.png
@@ -288,7 +281,7 @@ assert len(p) == 10 and p == sorted(p, reverse=True) and abs(sum(p) - 1) < 1e-9,
     printf '%s\n' 'schema: lockstep.model/1' 'name: wide' 'input: [3, 12, 16]' 'layers: [flatten, linear: {out: 10}]' >wide.yaml
     write_experiment e.yaml model="$WORK/wide.yaml" global_batch=8 virtual_shards=1 epochs=1
     "$BIN/train-single" -q --experiment e.yaml --train wide/train.st.zst --out wide-run
-    fails_with 3 "'wide-run/model.st.zst': its inputs are 3.12.16, and a picture becomes a square" \
+    fails_with 3 "'wide-run/model.st.zst': its inputs are 3×12×16, and a picture becomes a square" \
         "$BIN/evaluate" --model wide-run/model.st.zst --image a.png
     TOOL=evaluate fails_with 1 "standard output" sh -c "'$BIN/evaluate' --model '$model' --image a.png >/dev/full"
     nothing_in out

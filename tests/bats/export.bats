@@ -34,7 +34,6 @@ setup_file() {
 
 setup() {
     need_training
-    need_python
     cp -r "$BATS_FILE_TMPDIR" "$WORK/made"
     cd "$WORK/made" || return
     READER=$ROOT/tests/python/protobuf_reader.py
@@ -68,7 +67,6 @@ END
 
 # need_package NAME: sets $PEER_PYTHON to a Python that has it; skips without one.
 need_package() {
-    need_program zstd
     for PEER_PYTHON in "$ROOT/.venv/bin/python3" "$PYTHON"; do
         ! "$PEER_PYTHON" -c "import $1" 2>/dev/null || return 0
     done
@@ -299,7 +297,6 @@ values_of() {
 
 @test "torch: PyTorch gives the same logits as evaluate" {
     need_torch
-    need_program zstd
     local run
     for run in run odd branches moves channels kinds; do
         "$BIN/tensor" export --format torch --out $run/torch $run

@@ -72,7 +72,6 @@ bad_archive() {
 }
 
 @test "members that lead out of the archive are refused" {
-    need_python
     bad_archive dotdot "'cifar-10-batches-bin/../../data_batch_1.bin': its path has '..'"
     bad_archive absolute "'/tmp/data_batch_1.bin': its path is absolute"
     bad_archive symlink "'data_batch_1.bin': it is a symbolic link"
@@ -81,7 +80,6 @@ bad_archive() {
 }
 
 @test "wrong members are refused, with the hash expected and the one found" {
-    need_python
     bad_archive short "'data_batch_1.bin' has 4 bytes, expected 30730000"
     bad_archive long "'data_batch_1.bin' has more than the expected 30730000"
     local found
@@ -93,7 +91,6 @@ bad_archive() {
 }
 
 @test "a file that is not an archive, half an archive and an empty folder are refused" {
-    need_python
     "$PYTHON" "$ROOT/tests/python/make_archive.py" wrong "$WORK/whole.tar.gz"
     head -c 5000 "$WORK/whole.tar.gz" >"$WORK/half.tar.gz"
     fails_with 3 "'$WORK/half.tar.gz'" "$CIFAR" --from "$WORK/half.tar.gz" --out "$OUT"
@@ -124,7 +121,6 @@ bad_archive() {
 }
 
 @test "a failed download is reported as a failure of the network, not of the input" {
-    need_python
     mkdir "$WORK/site"
     serve "$WORK/site"
     fails_with 1 "'$URL/none.tar.gz': the server answered 404" \
@@ -138,7 +134,6 @@ bad_archive() {
 }
 
 @test "a download is checked like a file" {
-    need_python
     mkdir "$WORK/site"
     "$PYTHON" "$ROOT/tests/python/make_archive.py" short "$WORK/site/short.tar.gz"
     serve "$WORK/site"
@@ -152,7 +147,6 @@ bad_archive() {
 # site: a server with an archive whose only member is too short: the message about it shows that all
 # of the archive was read.
 site() {
-    need_python
     mkdir "$WORK/site"
     "$PYTHON" "$ROOT/tests/python/make_archive.py" short "$WORK/site/short.tar.gz"
     serve "$WORK/site"
@@ -302,7 +296,6 @@ mirrors() {
 @test "real data: a manifest of a download holds no credentials" {
     need_cifar10
     need_tool manifest
-    need_python
     mkdir "$WORK/site"
     tar -C "$BATCHES" -cf "$WORK/site/archive" .
     serve "$WORK/site"
@@ -314,7 +307,6 @@ mirrors() {
 }
 
 @test "too little disk space for the download is an error" {
-    need_python
     mkdir "$WORK/site"
     head -c 1000000 /dev/zero >"$WORK/site/x"
     serve "$WORK/site"
@@ -360,7 +352,6 @@ mirrors() {
 @test "real data: official files rebuilt from the tensors are accepted from a folder, also through a pipe" {
     need_cifar10
     need_tool tensor
-    need_python
     # Their hashes are checked, which shows that every byte was kept.
     mkdir "$WORK/outer"
     ln -s "$BATCHES" "$WORK/outer/cifar-10-batches-bin"
@@ -372,7 +363,6 @@ mirrors() {
 @test "real data: other archive formats are accepted, and a second copy of a member only if it is equal" {
     need_cifar10
     need_tool tensor
-    need_python
     cd "$BATCHES"
     "$PYTHON" -c 'import sys, zipfile
 with zipfile.ZipFile(sys.argv[1], "w") as z:
@@ -403,7 +393,6 @@ python_form() {
 }
 
 @test "the Python version gives the same records as the binary version" {
-    need_python
     local form found
     # The drawn records are not CIFAR's, so each message ends with the hash of the result.
     for form in python2 2 3 4; do
@@ -420,7 +409,6 @@ python_form() {
 }
 
 @test "a malformed Python version is refused, and nothing in it is executed" {
-    need_python
     mkdir "$WORK/py"
     printf '\x80\x02cos\nsystem\nU\x0etouch executed\x85R.' >"$WORK/py/data_batch_1"
     cd "$WORK"
@@ -437,7 +425,6 @@ python_form() {
 
 @test "real data: the Python version gives the same files" {
     need_cifar10
-    need_python
     local split name
     mkdir -p "$WORK/root/cifar-10-batches-py"
     for name in data_batch_{1..5} test_batch; do
@@ -449,7 +436,6 @@ python_form() {
 }
 
 @test "CIFAR-100: both versions, with coarse and fine labels" {
-    need_python
     local found
     head -c 153700000 /dev/zero >"$WORK/train.bin"
     found=$(sha256sum <"$WORK/train.bin" | cut -d' ' -f1)

@@ -67,7 +67,6 @@ refused() {
 }
 
 @test "bad sources are refused" {
-    need_python
     mkdir "$WORK/d"
     fails_with 3 "'$WORK/absent': No such file" "$MNIST" --from "$WORK/absent" --out "$OUT"
     fails_with 3 "'train-images-idx3-ubyte' of mnist is missing" "$MNIST" --from "$WORK/d" --out "$OUT"
@@ -98,7 +97,6 @@ refused() {
 }
 
 @test "Fashion-MNIST: uncompressed files are accepted with a warning, .gz files with another hash are not" {
-    need_python
     need_tool tensor
     fashion "$WORK/fashion"
     poke "$WORK/fashion/train-labels-idx1-ubyte" $((8 + 5)) '\011'
@@ -118,7 +116,6 @@ refused() {
 }
 
 @test "--classes keeps these classes, under another name; an unknown one is refused before anything is read" {
-    need_python
     need_tool tensor
     fashion "$WORK/fashion" # all labels are 0, T-shirt/top
     poke "$WORK/fashion/train-labels-idx1-ubyte" $((8 + 5)) '\010' # a bag
@@ -136,7 +133,6 @@ refused() {
 }
 
 @test "Fashion-MNIST: torchvision's folder is accepted, and .gz files with a known hash take precedence" {
-    need_python
     mkdir -p "$WORK/root/FashionMNIST"
     fashion "$WORK/root/FashionMNIST/raw"
     "$MNIST" -q --dataset fashion-mnist --from "$WORK/root" --out "$OUT" 2>"$WORK/warnings"
@@ -162,7 +158,6 @@ spelt() {
 }
 
 @test "names that unpackers and other libraries give, folders of these names, and archives" {
-    need_python
     fashion "$WORK/fashion"
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" $((8 + 5)) '\011'
     "$MNIST" -q --dataset fashion-mnist --from "$WORK/fashion" --split test --out - 2>/dev/null >"$WORK/expected"
@@ -189,7 +184,6 @@ spelt() {
 }
 
 @test "Fashion-MNIST: a wrong structure is refused" {
-    need_python
     fashion "$WORK/fashion"
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 2 '\015'
     refused "'t10k-labels-idx1-ubyte': element type 0x0d"
@@ -216,7 +210,6 @@ spelt() {
 @test "real data: a folder of .gz, the unpacked files and a server give the same" {
     need_mnist
     need_tool tensor manifest
-    need_python
     succeeds "$MNIST" --from "$MNIST_FROM" --out "$WORK/a"
     succeeds "$BIN/manifest" verify "$WORK/a/manifest.yaml"
     succeeds "$BIN/tensor" info "$WORK/a/train.st.zst"

@@ -12,7 +12,6 @@ CLAIM=(model=./net.yaml global_batch=32 epochs=4 'optimizer={kind: adam, lr: 0.0
 
 setup() {
     need_training
-    need_python
     cd "$WORK" || return
     "$BIN/synth-cifar" -q --train 90 --test 20 --shape 3,12,12 --seed 3 --out data
     "$BIN/synth-cifar" -q --train 90 --test 20 --shape 3,12,12 --seed 4 --out other-data

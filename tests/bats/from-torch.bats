@@ -9,7 +9,6 @@ NETS=$ROOT/tests/fixtures/nets.py
 setup() {
     need_tool synth-cifar train-single evaluate
     need_torch
-    need_program zstd
     has_modules numpy || skip "$PYTHON has no NumPy"
     [ -x "$ROOT/build/bin/train-single" ] || export PATH=$BIN:$PATH
     cd "$WORK" || return

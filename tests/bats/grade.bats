@@ -32,7 +32,7 @@ setup() {
     grep -Eq "^verdict +submission +author +accuracy +found$" <<<"$output" || fail "$output"
     # Of each: verdict, submission, author, accuracy, and what was found, in 100 columns.
     sed -n '/^verdict/,/^handed/p' <<<"$output" | sed '$d' >table
-    ! grep -qE '.{101}' table || fail "$output"
+    ! wider_than 100 <table || fail "$output"
     grep -Eq "^equal +(…d|handed)/Ann/$n +$accuracy +same execution as 2 others$" table || fail "$output"
     grep -Eq "^equal +handed/Ben/submission-one-two +Li Ming 20231122 +$accuracy *$" table || fail "$output"
     grep -Eq "^different +…[A-Z0-9-]*LONG-NAME.TAR.GZ +$accuracy +figures; same execution" table || fail "$output"

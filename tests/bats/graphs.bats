@@ -5,9 +5,7 @@ load helpers
 
 setup() {
     need_tool train-single evaluate
-    need_python
     need_torch
-    need_program zstd
     GRAPHS=$ROOT/tests/python/torch_graphs.py
 }
 

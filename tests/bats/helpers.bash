@@ -22,7 +22,7 @@ OPENBLAS_NUM_THREADS=1
 # The PDFs and the LaTeX of a report take longer than the report, and few tests read them: empty ones.
 # real_files: the test needs those of the system's programs.
 FIXTURE_BIN=$ROOT/tests/fixtures/bin
-! command -v rsvg-convert >/dev/null || ! command -v pandoc >/dev/null || PATH=$FIXTURE_BIN:$PATH
+! command -v pandoc >/dev/null || PATH=$FIXTURE_BIN:$PATH
 real_files() {
     PATH=${PATH//"$FIXTURE_BIN:"/}
 }
@@ -71,7 +71,7 @@ succeeds() {
 # capture COMMAND...: as bats's run --separate-stderr, whose bookkeeping takes longer than most tools. Called with
 # set +eET: bats traces each command otherwise.
 capture() {
-    local errors=$BATS_TEST_TMPDIR/separate-stderr-$BASHPID
+    local errors=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/separate-stderr-$BASHPID
     status=0
     output=$("$@" 2>"$errors") || status=$?
     read -d '' -r stderr <"$errors"
@@ -84,6 +84,11 @@ capture() {
 # shellcheck disable=SC2154 # bats sets it
 one_line() {
     output=$(tr '\n' ' ' <<<"$output")
+}
+
+# wider_than N: the lines with more characters, each of which may be several bytes, whatever the locale.
+wider_than() {
+    LC_ALL=C.UTF-8 grep -E ".{$(($1 + 1))}"
 }
 
 # nothing_in DIR: the folder is absent, or empty except for a lock file: no half-written file was
@@ -108,6 +113,12 @@ wait_until() {
         ((tries--)) || { fail "still false after five minutes: $*"; return 1; }
         sleep 0.05
     done
+}
+
+# rank_process PARENT RANK: the process of that rank among several, by its name: their numbers are in any
+# order, since they begin again at the lowest.
+rank_process() {
+    pgrep -P "$1" -x ".*:$2"
 }
 
 # all_ended WORD: does no process have WORD in its command line? For wait_until, where the process
@@ -169,9 +180,10 @@ need_mnist() {
     [ -e "$MNIST_FROM" ] || fail "MNIST_FROM: '$MNIST_FROM' does not exist"
 }
 
-# need_program NAME: skip unless it is on PATH (or at that path).
-need_program() {
-    command -v "$1" >/dev/null 2>&1 || skip "$1 is not installed"
+# needs PROGRAM TARGET: skip without a program that `make TARGET` installs. What `make deps` installs is there,
+# so a test without this line fails in `make bare` if it uses another program.
+needs() {
+    command -v "$1" >/dev/null 2>&1 || skip "$1 is not installed (make $2)"
 }
 
 # need_tool NAME...: skip unless these tools of the project were built.
@@ -194,14 +206,9 @@ need_read_only() {
     read_only "$WORK" true 2>/dev/null || skip "read-only mounts are not possible on this machine (unshare --user --mount)"
 }
 
-# need_python: a Python 3; only its standard library may be used. need_torch: one that has PyTorch, which
-# takes a second to import.
-need_python() {
-    need_program "$PYTHON"
-}
-
+# need_torch: skip unless $PYTHON has PyTorch, which takes a second to import. Other tests use Python's
+# standard library only.
 need_torch() {
-    need_program "$PYTHON"
     has_modules torch || skip "$PYTHON has no torch (make deps-torch)"
 }
 

@@ -18,7 +18,6 @@ END
 
 setup() {
     need_tool pipeline
-    need_python
     mkdir "$WORK/teacher" "$WORK/handed"
     cd "$WORK/handed" || return
 }

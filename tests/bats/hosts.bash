@@ -11,7 +11,7 @@
 make_hosts() {
     local letter place=0
     [ "$(id -u)" -eq 0 ] || skip "only root can create network namespaces"
-    need_program ip
+    needs ip deps-hosts
     hosts=()
     switch=lss$$
     ip netns add "$switch" 2>/dev/null || skip "cannot create a network namespace on this machine"
@@ -75,8 +75,8 @@ remove_hosts() {
 # the client for it. Skips without OpenSSH.
 start_sshd() {
     local host
-    need_program ssh
-    need_program ssh-keygen
+    needs ssh deps-hosts
+    needs ssh-keygen deps-hosts
     sshd=$(PATH=$PATH:/usr/sbin:/sbin command -v sshd) || skip "sshd is not installed (make deps-hosts)"
     mkdir ssh
     ssh-keygen -q -t ed25519 -N '' -f ssh/key

@@ -21,7 +21,7 @@ teardown() {
 # need_open_mpi: sets what mpirun requires to run as root with more ranks than cores.
 need_open_mpi() {
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
-    need_program mpirun
+    needs mpirun deps-mpi
     mpirun --version | grep -q 'Open MPI' || skip "mpirun is not from Open MPI"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_plm_rsh_agent=$WORK/ssh/ssh
@@ -64,7 +64,8 @@ ranks_on() {
 
 # need_mpich: Debian's MPICH, which may be installed beside Open MPI; builds the transport for it.
 need_mpich() {
-    if ! command -v mpicc.mpich || ! command -v mpiexec.mpich; then skip "MPICH is not installed (make deps-hosts)"; fi
+    needs mpicc.mpich deps-hosts
+    needs mpiexec.mpich deps-hosts
     make -s -C "$ROOT" BUILD="$WORK/build" MPICC=mpicc.mpich CUDA=0 "$WORK/build/lib/lockstep-mpi.so"
     export LOCKSTEP_MPI_LIBRARY=$WORK/build/lib/lockstep-mpi.so
 }

@@ -4,8 +4,6 @@
 load helpers
 
 setup() {
-    need_python
-    need_program tar
     IMPORT=$BIN/import-images
     OUT=$WORK/out
     cd "$WORK"

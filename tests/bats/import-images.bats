@@ -10,7 +10,6 @@ setup_file() {
 }
 
 setup() {
-    need_python
     IMPORT=$BIN/import-images
     OUT=$WORK/out
     cd "$WORK"

@@ -5,8 +5,6 @@ load helpers
 
 setup() {
     need_tool synth-cifar train-single evaluate tensor manifest
-    need_python
-    need_program zstd
     READER=$ROOT/tests/python/safetensors_reader.py
     PEER=$ROOT/tests/python/torch_peer.py
     "$BIN/synth-cifar" -q --train 200 --test 150 --out "$WORK/data"

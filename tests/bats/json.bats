@@ -19,7 +19,6 @@ setup_file() {
 
 setup() {
     need_training
-    need_python
     need_tool plan audit report bench-allreduce
     cp -r "$BATS_FILE_TMPDIR/made" "$WORK/made"
     cd "$WORK/made" || return

@@ -12,8 +12,6 @@ setup_file() {
 setup() {
     begin_training
     need_tool tensor
-    need_python
-    need_program zstd
     GOLDEN=$ROOT/tests/golden
 }
 

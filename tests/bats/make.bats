@@ -578,7 +578,7 @@ END
 }
 
 @test "the version names the commit of this checkout, not of an enclosing project" {
-    need_program git
+    needs git deps-packaging
     local number other=$WORK/other
     number=$(cat "$ROOT/VERSION")
     [[ $number =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "VERSION: $number"
@@ -598,7 +598,6 @@ END
 
 # shellcheck disable=SC2016 # Markdown
 @test "check-sass: a kernel that spills registers is marked, and no kernels are an error" {
-    need_program c++filt
     cd "$WORK"
     cat >one.log <<'END'
 ptxas info    : Compiling entry function '_Z4sumsPf' for 'sm_90'
@@ -619,7 +618,6 @@ END
 
 # shellcheck disable=SC2016 # Markdown
 @test "check-sass: instructions of a kernel around its wait, and of a step" {
-    need_program c++filt
     cd "$WORK"
     mkdir steps
     cat >disassemble <<'END'

@@ -12,7 +12,7 @@ setup_file() {
 setup() {
     begin_training strategy=ddp world_size=4
     [ -e "$BIN/../lib/lockstep-mpi.so" ] || skip "lockstep-mpi.so is not built (make deps-mpi)"
-    need_program mpirun
+    needs mpirun deps-mpi
     # More ranks than cores, as root, and with short waits: Open MPI must be configured to accept this.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_orte_execute_quiet=1
@@ -274,7 +274,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     return code;
 }
 END
-    need_program mpicc
+    needs mpicc deps-mpi
     mpicc -shared -fPIC single.c -o single.so
     run timeout 300 mpirun -n 2 env LD_PRELOAD="$WORK/single.so" "$BIN/train-ddp" -q --experiment e.yaml --train "$train" --out out
     [ "$status" -eq 2 ] || fail "$status: $output"

@@ -5,9 +5,7 @@ load helpers
 
 setup() {
     need_tool synth-cifar train-single evaluate
-    need_python
     need_torch
-    need_program zstd
 }
 
 # same_step MODEL COUNT [NAME]: one step from the same weights on the same COUNT images of $shape; it, its loss, and the logits

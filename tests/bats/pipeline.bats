@@ -127,7 +127,6 @@ at_terminal() {
 }
 
 @test "at a terminal each stage leaves one line, with a name and what came out, that fits" {
-    need_python
     succeeds at_terminal "$BIN/pipeline" experiment "$TINY" SET=repeats=2
     local lines
     # What is left of a line: all after the last time that it was cleared.
@@ -136,7 +135,7 @@ at_terminal() {
     grep -q '^train     tiny, seed 7: [0-9.]* s, accuracy 0\.[0-9]*, loss [0-9.]*' <<<"$lines" || fail "$lines"
     grep -q '^evaluate  tiny, seed 8: [0-9.]* s, accuracy 0\.[0-9]*$' <<<"$lines" || fail "$lines"
     grep -q '^report    1 run: ' <<<"$lines" || fail "$lines"
-    ! grep -E '.{80}' <<<"$lines" || fail "too long"
+    ! wider_than 79 <<<"$lines" || fail "too long"
     ! grep -q train-ddp <<<"$output" || fail "$output"
     [[ $output == *"tiny, seed 8, run 2 of 2"* ]] || fail "$output"
     succeeds at_terminal "$BIN/pipeline" experiment "$TINY" SET=repeats=2
@@ -164,7 +163,6 @@ at_terminal() {
 
 @test "a launcher starts the ranks of ddp, and does not make the training stale" {
     need_tool train-ddp
-    need_python
     local port
     port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     # launch OPTION -n RANKS COMMAND...
@@ -427,7 +425,6 @@ fake_gnuplot() {
 }
 
 @test "a gnuplot that fails leaves no finished report; the next call makes it" {
-    need_program gnuplot
     finished_run
     rm -r "$ARTIFACTS/tiny/report"
     fake_gnuplot 'exit 7'
@@ -443,7 +440,6 @@ fake_gnuplot() {
 }
 
 @test "a report that was made without gnuplot is made again once gnuplot is available" {
-    need_program gnuplot
     local program
     finished_run
     rm -r "$ARTIFACTS/tiny/report"

@@ -250,7 +250,7 @@ experiment() {
 # predicted REPORT NAME BASIS: there is a prediction for it, based on that run, and a measured
 # epoch. The page of a busy machine shows no error, but report.csv has it.
 predicted() {
-    grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+†? \|( \[[0-9., ]+\] \|)?( +\|)? [0-9.]+†? \| ([+-][0-9.]+ %|none: the machine was busy) \|$" \
+    grep -Eq "^\| \*\*$2\*\* \| 3 \| $3 \|( [0-9.]+ \|){4} [0-9.]+(†)? \|( \[[0-9., ]+\] \|)?( +\|)? [0-9.]+(†)? \| ([+-][0-9.]+ %|none: the machine was busy) \|$" \
         "$1/report.md" || fail "$(cat "$1/report.md")"
     grep -Eq '^[^,]+,[^,]+,prediction_error,-?[0-9]' "$1/report.csv" || fail "$(grep prediction "$1/report.csv")"
 }

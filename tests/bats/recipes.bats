@@ -12,7 +12,6 @@ setup_file() {
 setup() {
     begin_training
     need_torch
-    need_program zstd
 }
 
 # airbench94 of experiments/airbench, with fewer filters, images and steps, at another rate, and with means in place of

@@ -10,7 +10,6 @@ setup_file() {
 }
 
 setup() {
-    need_program zstd
     copy_run
 }
 
@@ -99,7 +98,6 @@ END
 }
 
 @test "accuracy over training time is drawn for two experiments, but not for one" {
-    need_program gnuplot
     succeeds "$BIN/report" run --out one
     ! grep -q 'Seconds of training' one/report.html || fail "the chart is drawn for one experiment"
     write_experiment f.yaml global_batch=20 epochs=2 name=other seed=9

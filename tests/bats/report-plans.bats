@@ -127,7 +127,6 @@ END
 }
 
 @test "--figures writes every drawing as a separate file" {
-    need_program gnuplot
     a_run a
     fails_with 2 "--figures requires --out" "$REPORT" a --figures pictures --summary
     succeeds "$REPORT" a --out out --figures out/figures

@@ -6,7 +6,6 @@
 # shellcheck disable=SC2034 # for files that load this
 begin_report() {
     need_tool report
-    need_python
     REPORT=$BIN/report
     mkdir "$WORK/files" && cd "$WORK/files" || return
 }
@@ -92,7 +91,6 @@ YAML
 # runs_of_a_ladder: that plan and its runs, each executed three times.
 runs_of_a_ladder() {
     need_tool report
-    need_python
     plan_of_a_ladder
     thrice 00-slow name=00-slow ranks=1 epochs=4,4,4.04,3.96,4
     thrice 01-loader-workers name=01-loader-workers ranks=1 workers=4 epochs=1,1,1.01,0.99,1

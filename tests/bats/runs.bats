@@ -169,8 +169,6 @@ all_of() {
 }
 
 @test "a state without a revision of the arithmetic is not continued with more epochs" {
-    need_program zstd
-    need_program "$PYTHON"
     local train=$ARTIFACTS/runs/$KEY/1/train
     zstd -dqc "$train/state.st.zst" >state.st
     "$PYTHON" "$ROOT/tests/python/poison.py" state.st old.st bits=
@@ -411,7 +409,6 @@ all_of() {
 }
 
 @test "runs --json prints the same as a JSON list" {
-    need_python
     succeeds pipeline experiment x SET="optimizer.lr=0.5"
     succeeds pipeline runs --json
     printf '%s\n' "$output" >"$WORK/runs.json"
@@ -521,7 +518,6 @@ END
     fails_with 2 "nothing was removed: YES=1 removes this run" "$BIN/pipeline" clean-runs "$KEY"
     [[ $output == "$KEY  x, "*" KiB"*"$ARTIFACTS/x/seed-42"*"1 run, "*" KiB" ]] || fail "$output"
     [ "$(all_of "$ARTIFACTS")" = "$before" ]
-    need_program script
     run script -qec "'$BIN/pipeline' clean-runs $KEY" /dev/null <<<"n"
     [[ $output == *"remove this run, "*" KiB? [y/N]"*"nothing was removed"* ]] || fail "$output"
     [ "$(all_of "$ARTIFACTS")" = "$before" ]

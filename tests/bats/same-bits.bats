@@ -527,7 +527,6 @@ option_resumes() {
 }
 
 @test "a call of a function of libm with inexact results is found" {
-    command -v gcc nm >/dev/null || skip "no gcc or nm"
     echo '#include <math.h>
 double f(double x, double y) { return fma(x, y, sqrt(floor(x))); }' >exact.c
     echo '#include <math.h>

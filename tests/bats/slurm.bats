@@ -13,7 +13,7 @@ setup() {
     begin_training strategy=ddp world_size=4
     PATH=$PATH:/usr/sbin
     for program in munged slurmctld slurmd sbatch; do
-        command -v "$program" >/dev/null || skip "$program is not installed (make deps-hosts)"
+        needs "$program" deps-hosts
     done
 }
 

@@ -118,7 +118,6 @@ YAML
 
 @test "a published speed-up is shown next to ours over the same run, not over the first run" {
     need_tool report
-    need_python
     write_plan
     variant 0 epochs=4,4,4.04,3.96,4
     variant 2 epochs=2,2,2.02,1.98,2
@@ -134,7 +133,6 @@ YAML
 
 @test "loader bound and compute bound, with the measured range" {
     need_tool report
-    need_python
     write_plan
     variant 0 load=0.8 epochs=4,4,4.04,3.96,4
     variant 2 load=0.5 epochs=2,2,2.02,1.98,2
@@ -161,7 +159,6 @@ YAML
 
 @test "one execution per variant, and runs without times" {
     need_tool report
-    need_python
     write_plan
     a_run 0 name=loader_workers-0 workers=0 load=0.8 epochs=4,4,4
     a_run 2 name=loader_workers-2 workers=2 load=0.4 epochs=2,2,2
@@ -179,7 +176,6 @@ YAML
 
 @test "a sweep of two keys is a table of accuracies, shaded" {
     need_tool report
-    need_python
     local n=0 rate batch seed
     printf 'schema: lockstep.plan/1\nkind: study\nexperiment: base.yaml\nname: sweep\nvary: [optimizer.lr, global_batch]\nruns:\n' >plan.yaml
     for rate in 0.01 0.1; do

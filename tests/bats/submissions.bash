@@ -58,7 +58,6 @@ pack() {
 begin_verifying() {
     # shellcheck disable=SC2086
     need_tool $SUBMISSION_TOOLS
-    need_python
     ARCHIVE=$BATS_FILE_TMPDIR/$NAME.tar.gz
     [ -s "$ARCHIVE" ] || fail "$(cat "$BATS_FILE_TMPDIR/log")"
     cp -r "$BATS_FILE_TMPDIR/$NAME" "$WORK/"

@@ -13,7 +13,7 @@ setup_file() {
     for name in $("$python" "$BATS_TEST_DIRNAME/../python/make_tensor_file.py" --list); do
         "$python" "$BATS_TEST_DIRNAME/../python/make_tensor_file.py" "$name" >"$CASES/$name.safetensors"
     done
-    ! command -v zstd >/dev/null || zstd -q "$CASES/good.safetensors" -o "$CASES/good.st.zst"
+    zstd -q "$CASES/good.safetensors" -o "$CASES/good.st.zst"
 }
 
 setup() {
@@ -110,7 +110,6 @@ END
 }
 
 @test "tensor: hash is the SHA-256 of the uncompressed bytes" {
-    need_program zstd
     local sum
     sum=$(sha256sum <"$CASES/good.safetensors" | cut -d' ' -f1)
     succeeds "$TENSOR" hash "$CASES/good.safetensors" "$CASES/good.st.zst"
@@ -124,7 +123,6 @@ END
 }
 
 @test "tensor: frames of every legal kind are read" {
-    need_program zstd
     local sum file
     sum=$(sha256sum <"$CASES/good.safetensors" | cut -d' ' -f1)
     zstd -q --no-check <"$CASES/good.safetensors" >bare.st.zst # from a pipe: no content size either
@@ -138,7 +136,6 @@ END
 }
 
 @test "tensor: damaged zstd frames are refused" {
-    need_program zstd
     local size bytes
     size=$(stat -c %s "$CASES/good.st.zst")
     for bytes in 3 6 60 $((size - 4)) $((size - 1)); do
@@ -162,7 +159,6 @@ END
 }
 
 @test "tensor: a flipped bit is detected, or does not change the content" {
-    need_program zstd
     "$PYTHON" - "$CASES/good.st.zst" <<'END'
 import sys
 data = open(sys.argv[1], "rb").read()
@@ -235,7 +231,6 @@ END
 }
 
 @test "tensor: --max-bytes limits the uncompressed size" {
-    need_program zstd
     local size=$(($(stat -c %s "$CASES/good.safetensors")))
     succeeds "$TENSOR" info --max-bytes "$size" "$CASES/good.st.zst"
     fails_with 3 "more than the limit of $((size - 1))" "$TENSOR" info --max-bytes $((size - 1)) "$CASES/good.st.zst"
@@ -263,7 +258,6 @@ END
 # --- writing --------------------------------------------------------------------------------------
 
 @test "tensor: written files are canonical, and Python reads them" {
-    need_program zstd
     vector w F32 0.5 -1.25 1e-30 3
     [ "$(zstd -dc w.st.zst | "$PYTHON" "$READER" -)" = "w F32 [4]" ]
     [ "$(zstd -dc w.st.zst | "$PYTHON" "$READER" - w | tr '\n' ' ')" = "0.5 -1.25 1.0000000031710769e-30 3.0 " ]
@@ -277,7 +271,6 @@ END
 }
 
 @test "tensor: all types survive npy and csv" {
-    need_program zstd
     local name type
     for name in a:U8 b:U32 c:U64 d:I64 e:F32 f:F64; do
         type=${name#*:} name=${name%:*}
@@ -389,7 +382,6 @@ END
 # --- diff -----------------------------------------------------------------------------------------
 
 @test "tensor diff: equal files" {
-    need_program zstd
     succeeds "$TENSOR" diff "$CASES/good.safetensors" "$CASES/good.st.zst"
     [ -z "$output" ]
 }
@@ -413,7 +405,6 @@ END
 # Searching for each one from the start took minutes; now it takes a second. The limit is on processor
 # time, which does not pass while other programs run.
 @test "tensor diff: a hundred thousand tensors take seconds, not minutes" {
-    need_python
     "$PYTHON" "$ROOT/tests/python/make_tensor_file.py" many-tensors >many
     succeeds prlimit --cpu=60 "$TENSOR" diff many many
 }

@@ -10,7 +10,6 @@ setup_file() {
 
 setup() {
     begin_training
-    need_program zstd
     PEER=$ROOT/tests/python/torch_tensors.py
     cat >net.yaml <<'END'
 schema: lockstep.model/1

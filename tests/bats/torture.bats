@@ -3,7 +3,7 @@
 load helpers
 
 @test "every patch in tests/torture/bugs applies to the source, and its test exists" {
-    need_program git
+    needs git deps-packaging
     local patch test file name
     cd "$ROOT"
     for patch in tests/torture/bugs/*.patch; do

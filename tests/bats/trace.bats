@@ -12,7 +12,6 @@ setup_file() {
 
 setup() {
     begin_training "$LENET_BN" virtual_shards=6 # three steps per epoch, two epochs
-    need_python
     export PYTHONPATH=$ROOT/tests/python
 }
 

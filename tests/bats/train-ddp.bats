@@ -58,7 +58,6 @@ join() {
 }
 
 @test "a server on MASTER_PORT, such as torchrun's store, does not disturb the ranks" {
-    need_python
     "$PYTHON" - >port 3>&- <<'END' &
 import socket, time
 server = socket.create_server(("127.0.0.1", 0))

@@ -64,7 +64,6 @@ setup() {
 }
 
 @test "the progress line fits the width of the terminal" {
-    need_python
     write_experiment long.yaml epochs=2500
     local columns
     for columns in 30 40 80 200; do
@@ -109,7 +108,6 @@ END
 
 # A busy machine may suspend the process between two phases: in one epoch, but hardly in every one.
 @test "the phases of an epoch add up to its seconds" {
-    need_python
     write_experiment long.yaml "$LENET_BN" epochs=8 global_batch=20
     "$BIN/train-single" -q --experiment long.yaml --train "$train" --out out --threads 1
     "$PYTHON" - "$("$BIN/manifest" get --json out/manifest.yaml results.epochs)" <<'END'
@@ -122,7 +120,6 @@ END
 
 # The first epoch is also a warm-up.
 @test "the seconds of an epoch are the median of those after the first" {
-    need_python
     # Of five the median may be the same with the first epoch; of two it is the second's.
     local epochs
     for epochs in 2 5; do
@@ -187,7 +184,6 @@ END
 }
 
 @test "--dump-order lists every sample once per epoch" {
-    need_python
     "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out --dump-order order
     [ "$(stat -c %s order)" -eq $((200 * 2 * 4)) ]
     "$PYTHON" - <<'END'

@@ -41,7 +41,6 @@ file_run() {
 copy_run() {
     need_training
     need_tool report
-    need_python
     cd "$WORK" || return
     cp -r "$BATS_FILE_TMPDIR/data" "$BATS_FILE_TMPDIR/run" .
 }
@@ -80,7 +79,6 @@ LENET_BN=model=$ROOT/experiments/models/lenet-bn.yaml
 # free_port: sets $port to one that nobody listens at.
 # shellcheck disable=SC2034 # for files that load this
 free_port() {
-    need_python
     port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 }
 

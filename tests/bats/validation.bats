@@ -39,7 +39,6 @@ best() {
 }
 
 @test "exactly the validation samples are left out, and the accuracies and losses are theirs" {
-    need_python
     train run --dump-order order --set 'schedule={kind: plateau}'
     [ "$(results samples run)" = 510 ] || fail "$(results samples run)"
     [ "$(results steps run)" = 48 ] || fail "$(results steps run)"
@@ -76,7 +75,6 @@ assert a == b and len(set(a)) == 510, len(set(a))'
 }
 
 @test "whitening filters do not depend on the validation samples" {
-    need_python
     printf '%s\n' 'tensors: {conv1.weight: {init: whiten, trained_epochs: 0}}' >>e.yaml
     train run --set epochs=1 --dump-order order
     zstd -dcq "$train" >plain
@@ -248,7 +246,6 @@ chosen() {
 
 @test "the samples, the best epoch and the end are those that Python and PyTorch compute from the states" {
     need_torch
-    need_program zstd
     chosen '"keep": "last", "averaged": false'
     chosen '"keep": "best", "averaged": true, "shard_seed": 7' keep=best 'average={kind: ema, decay: 0.8}' shard_seed=7
     chosen '"keep": "best", "averaged": false, "patience": 2' keep=best early_stopping.patience=2

@@ -32,7 +32,7 @@ PYTHON    ?= /usr/bin/python3
 # A virtual environment for PyTorch: `make deps-torch-pip` makes it, `make conformance` uses it.
 TORCH_VENV ?= $(BUILD)/torch
 # Commands have these in single quotes.
-QUOTED    := MODE PREFIX DESTDIR BINDIR LIBEXECDIR LIBDIR DATADIR DOCDIR MANDIR BASHDIR ZSHDIR FISHDIR DIST AUDITWHEEL PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH
+QUOTED    := MODE PREFIX DESTDIR BINDIR LIBEXECDIR LIBDIR DATADIR DOCDIR MANDIR BASHDIR ZSHDIR FISHDIR DIST AUDITWHEEL PYTHON CUDA_HOME CUDA_ARCHS MPICC TORCH_VENV TORCH RELEASE
 $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expected no single quotes)))
 
 # ---- Parts -----------------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ $(foreach v,$(QUOTED),$(if $(findstring ',$($(v))),$(error $(v)=$($(v)): expecte
 PARTS    := build cuda mpi tests conformance torture bench lint install package
 # An installation makes out of date what make has found out about the machine. So the targets that
 # install do only that, and the other goals of the command line run in a new make: `make deps test`.
-INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-hosts deps-latex deps-shells deps-browser deps-torture deps-aarch64 deps-glibc deps-packaging deps-sass
+INSTALLS := deps deps-lint deps-torch deps-torch-pip deps-mpi deps-hosts deps-latex deps-shells deps-browser deps-bare deps-torture deps-aarch64 deps-glibc deps-packaging deps-sass
 # One goal uses all processors; -j on the command line takes precedence (make 4.4 shows it here).
 # Several goals run one after the other, as typed, unless there is -j. A make that this one calls takes
 # part in its jobs.

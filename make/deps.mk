@@ -3,7 +3,7 @@
 
 # Packages of Debian and Ubuntu, by purpose: building, running and testing; lint; comparisons with
 # PyTorch; report.tex; shell completions; pages in a browser; ranks on several hosts, and their
-# tests; fuzzing with libFuzzer.
+# tests; a minimal system, for the README's commands; fuzzing with libFuzzer.
 DEPS_PACKAGES       := gcc g++ libc6-dev make pkg-config libzstd-dev libyaml-dev libcurl4-openssl-dev \
                        libarchive-dev libssl-dev libjansson-dev libjpeg-dev libpng-dev libcmocka-dev \
                        libcmark-gfm-dev libcmark-gfm-extensions-dev \
@@ -28,6 +28,7 @@ AARCH64_SYSROOT     ?= $(BUILD)/sysroot-aarch64
 GLIBC_RELEASE       ?= trixie
 GLIBC_SYSROOT       ?= $(BUILD)/sysroot-glibc
 DEPS_GLIBC_PACKAGES := debian-archive-keyring
+DEPS_BARE_PACKAGES  := debootstrap git util-linux
 DEPS_TORTURE_PACKAGES := clang libclang-rt-dev
 # Programs that read the output of `tensor export`; Debian 12 does not have all of them.
 DEPS_TORCH_PYPI     := onnx onnxruntime tensorboard
@@ -59,6 +60,8 @@ deps-shells: ## Install zsh and fish: tests of their completions run instead of 
 	@scripts/install-deps $@ $(DEPS_SHELLS_PACKAGES)
 deps-browser: ## Install Chromium (Debian; Ubuntu has it only as a snap): tests of pages in a browser run instead of being skipped
 	@scripts/install-deps $@ $(DEPS_BROWSER_PACKAGES)
+deps-bare: ## Install debootstrap, for `make bare`
+	@scripts/install-deps $@ $(DEPS_BARE_PACKAGES)
 deps-torture: ## Install libFuzzer, for the fuzzers of `make torture`; without it, a simple loop calls them
 	@scripts/install-deps $@ $(DEPS_TORTURE_PACKAGES)
 deps-aarch64: ## Install a cross compiler and qemu-user, and unpack libraries of aarch64 into build/sysroot-aarch64, for `make hashes aarch64-tests`

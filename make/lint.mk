@@ -7,7 +7,7 @@ SHELLCHECK   ?= shellcheck
 TESTSRC      := $(wildcard tests/*/*.c tests/*/*/*.c)
 ALL_SOURCES  := $(sort $(wildcard lib/*/*.[ch] lib/*/*/*.[ch] lib/*/*/*/*.[ch] tools/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch] \
                                   lib/*/*/*/*.cu lib/*/*/*/*.cuh lib/*/*/*/*/*.cu lib/*/*/*/*/*.cuh tests/*/*.cc))
-SHELL_FILES  := .ci/run tests/run tests/torture/run $(wildcard tests/fixtures/bin/* scripts/* pipelines/*.sh pipelines/slurm/*.sbatch tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/barriers) \
+SHELL_FILES  := .ci/run tests/run tests/bare tests/torture/run $(wildcard tests/fixtures/bin/* scripts/* pipelines/*.sh pipelines/slurm/*.sbatch tests/bats/*.bash tests/bats/*.bats tests/bench/*.sh tests/bench/measure/* tests/gpu/* tests/torture/kills tests/torture/barriers) \
                $(addprefix tests/conformance/,write-docs hashes adapters/lockstep adapters/pytorch) \
                $(addprefix tests/bench/,run growth calibrate draw-growth describe-machine write-docs hosts hosts-docs cuda cuda-docs exact-cost step-chain)
 

@@ -3,15 +3,19 @@
 
 # JOBS: how many test programs run at the same time; by default two more than there are processors,
 # because many wait. Real data: CIFAR10_FROM=ARCHIVE, MNIST_FROM=FOLDER.
+# TESTS: only these files, by name.
 JOBS        ?= $(call once,TWO_MORE,expr `nproc` + 2)
 TEST_PKGS   := cmocka
 TEST_LIBS    = $(call once,TEST_LIBS,$(PKGCONFIG) --libs $(TEST_PKGS) 2>/dev/null)
 
 UNIT_TESTS  := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/unit/test_*.c))
 OPS_TESTS   := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_*.c))
-BATS_FILES  ?= $(wildcard tests/bats/*.bats)
+BATS_FILES  := $(wildcard tests/bats/*.bats)
 CUDA_TESTS  := $(patsubst %.cc,$(EMU)/%,$(wildcard tests/emulation/test_*.cc)) \
                $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c))
+
+ALL_TESTS   := $(CUDA_TESTS) $(OPS_TESTS) $(UNIT_TESTS) $(BATS_FILES)
+$(foreach t,$(TESTS),$(if $(filter %/$(t),$(ALL_TESTS)),,$(error TESTS: there is no test file '$(t)')))
 
 # A program that does not call pthread_create has one thread, and no data race to find. So these are
 # built and run under ThreadSanitizer, with the rooms below; sanitize-asan, which links all programs,
@@ -58,27 +62,35 @@ LONGEST := test_cuda_engine test_cuda_exact same-bits restarts wheel browser cud
            slurm mpi networks tensors hosts verify validation time-runs
 longest_first = $(foreach name,$(LONGEST),$(filter %/$(name) %/$(name).bats,$(1))) \
                 $(filter-out $(foreach name,$(LONGEST),%/$(name) %/$(name).bats),$(1))
+# $(call chosen,FILES): those that TESTS names; all without it.
+chosen        = $(if $(TESTS),$(filter $(addprefix %/,$(TESTS)),$(1)),$(1))
 .PHONY: test test-programs test-unit test-ops test-bats test-emulation test-cuda check-test-deps sanitize
 test-programs: all emulation $(FOR_BATS) check-test-deps $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS)
-test: test-programs ## Run all tests; the last line counts them
-	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(call longest_first,$(sort $(CUDA_TESTS) $(OPS_TESTS)) $(UNIT_TESTS) $(BATS_FILES))
+test: test-programs ## Run all tests; the last line counts them. Only some: TESTS="shard.bats test_plan"
+	@LOCKSTEP_TEST_CASES=FEW $(RUN_TESTS) $(call longest_first,$(call chosen,$(sort $(CUDA_TESTS) $(OPS_TESTS)) $(UNIT_TESTS) $(BATS_FILES)))
 test-unit: check-test-deps $(UNIT_TESTS) ## Run the unit tests
-	@$(RUN_TESTS) $(UNIT_TESTS)
+	@$(RUN_TESTS) $(call chosen,$(UNIT_TESTS))
 test-ops: check-test-deps $(OPS_TESTS) $(EMULATED_SO) ## Check every operation against finite differences and golden files
-	@$(RUN_TESTS) $(OPS_TESTS)
+	@$(RUN_TESTS) $(call chosen,$(OPS_TESTS))
 test-emulation: check-test-deps $(CUDA_TESTS) $(EMULATED_SO) ## Run the tests of the CUDA backend, on the emulation
-	@$(RUN_TESTS) $(CUDA_TESTS)
+	@$(RUN_TESTS) $(call chosen,$(CUDA_TESTS))
 test-cuda: all check-test-deps $(OPS_TESTS) ## Run the tests of the CUDA backend, on a GPU
 	@$(if $(CUDA_SO),,$(MAKE) --no-print-directory no-nvcc)
 	@$(RUN_TESTS_CUDA) $(patsubst %.c,$(OBJ)/%,$(wildcard tests/ops/test_cuda_*.c)) \
 	    $(wildcard tests/bats/cuda.bats tests/bats/nccl.bats)
-test-bats: all emulation $(FOR_BATS) ## Run the tests of the tools; only some: BATS_FILES=tests/bats/shard.bats
-	@$(RUN_TESTS) $(BATS_FILES)
+test-bats: all emulation $(FOR_BATS) ## Run the tests of the tools
+	@$(RUN_TESTS) $(call chosen,$(BATS_FILES))
 check-test-deps:
 	@scripts/check-deps "$(CC)" "$(PKGCONFIG)" $(PKGS) $(TEST_PKGS)
 $(UNIT_TESTS) $(OPS_TESTS) $(CUDA_TESTS): | check-test-deps
 RUN_TESTS_CUDA = CUDA_LIBRARY='$(abspath $(CUDA_SO))' \
                  $(subst $(abspath $(EMULATED_SO)),$(abspath $(CUDA_SO)),$(RUN_TESTS))
+
+# A release of Debian or Ubuntu, by its code name.
+RELEASE ?= bookworm
+.PHONY: bare
+bare: ## Test the README's commands on a minimal system, as a new user (needs root; make deps-bare): RELEASE=trixie
+	@tests/bare '$(BUILD)/bare' '$(RELEASE)'
 
 # Seeds of the random networks. `make test` compares the first 16.
 GRAPHS       ?= 200

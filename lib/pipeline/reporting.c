@@ -200,9 +200,9 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     TRY(stage_run(p, &s, err));
     TRY(print_answer(runs, err));
     html = memory_format("%s/report.html", runs->report);
-    p->say("report:", html, NULL);
     if (first && !filter_exists("pandoc"))
-        log_info(p->log, "no report.tex beside it: pandoc is not installed");
+        p->say("note", "report.tex", "not made: pandoc is not installed");
+    p->say("report:", html, NULL);
 out:
     free(html);
     free(title);

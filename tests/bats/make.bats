@@ -79,7 +79,7 @@ cannot() {
 @test "a build folder of another user, and a file in its place, are reported in one line" {
     need_read_only
     mkdir -p "$WORK/build/obj/release"
-    cannot "cannot build: '$WORK/build/obj' belongs to $(id -un) and is not writable: remove it, or choose another folder: make BUILD=FOLDER" \
+    cannot "cannot build: '$WORK/build/obj' belongs to root and is not writable: remove it, or choose another folder: make BUILD=FOLDER" \
         read_only "$WORK/build/obj" make -C "$ROOT" -s -j2 BUILD="$WORK/build" ARTIFACTS="$WORK/a" CUDA=0 MPI=0 all
     mkdir -p "$WORK/manuals/man"
     succeeds read_only "$WORK/manuals/man" make -C "$ROOT" -s BUILD="$WORK/manuals" ARTIFACTS="$WORK/a" "$WORK/manuals/obj/release/flags"

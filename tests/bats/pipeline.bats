@@ -450,6 +450,11 @@ fake_gnuplot() {
     succeeds env PATH="$WORK/few" "$BIN/pipeline" experiment "$TINY"
     ran report
     grep -q 'gnuplot was not found' "$ARTIFACTS/tiny/report/report.md"
+    # What only some users need to know is said beside the first report.
+    [[ $output == *"note      report.tex: not made: pandoc is not installed"* ]] || fail "$output"
+    succeeds env PATH="$WORK/few" "$BIN/pipeline" experiment "$TINY" REPORT_FLAGS="--title again"
+    ran report
+    [[ $output != *pandoc* ]] || fail "$output"
     succeeds run_pipeline experiment "$TINY"
     ran report
     grep -q '<svg ' "$ARTIFACTS/tiny/report/report.html"

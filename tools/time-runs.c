@@ -24,8 +24,10 @@ static const char NOTES[] =
     "All trainings run together and take turns of 0.05 s, or 0.5 s with several\n"
     "threads or ranks: a step ends before the next training goes on, and everything\n"
     "of the others rests. So load, frequency and neighbours meet them alike, and\n"
-    "each is compared with those next to it in time. Their models do not depend on\n"
-    "it, and are not written.\n"
+    "each is compared with those next to it in time. Those that differ in threads,\n"
+    "ranks or loader workers are compared only while no other program wants a core;\n"
+    "it waits for such moments. Their models do not depend on it, and are not\n"
+    "written.\n"
     "\n"
     "It starts all of them anew at least six times (three with a precision of 5 or\n"
     "more), and until the 95 % interval of each ratio is as narrow as --precision\n"
@@ -45,12 +47,11 @@ static const char NOTES[] =
 // ---- What is said ----
 
 // Fills comparisons of the arms from the second on with the first one.
-static void compare_arms(const timing *t, comparison *c) {
+static void compare_with_first(const timing *t, comparison *c) {
     static const seed_group nameless = {.name = ""};
     for (size_t a = 1; a < t->count; a++) {
-        const mean_estimate longer = turn_fit_difference(&t->fit, a, 0);
         c[a].subject = c[a].baseline = &nameless;
-        c[a].time = verdict_on_turns(&longer, t->fit.executions, false, &c[a].speedup);
+        compare_arms(&t->evidence, a, 0, 1, &c[a]);
         c[a].accuracy = verdict_none(MISSING_TEST_DATA);
     }
 }
@@ -59,7 +60,7 @@ static status print_arms(const timing *t, const comparison *c, page_templates *w
     printf("%-4s %12s  %s\n", "arm", "samples/s", "against arm 1");
     status rc = STATUS_OK;
     for (size_t a = 0; rc == STATUS_OK && a < t->count; a++) {
-        const estimate seconds = turn_fit_seconds(&t->fit, a);
+        const estimate seconds = turn_fit_seconds(turn_evidence_shown(&t->evidence), a);
         text said = {0};
         if (a) rc = notes_say(words, "verdict.time", &c[a], &said, err);
         if (rc == STATUS_OK)
@@ -71,7 +72,7 @@ static status print_arms(const timing *t, const comparison *c, page_templates *w
 
 static status answer(const timing *t, page_templates *words, error *err) {
     comparison *c = memory_new(t->count, sizeof *c);
-    compare_arms(t, c);
+    compare_with_first(t, c);
     compare_table(c + 1, t->count - 1);
     const status rc = print_arms(t, c, words, err);
     free(c);

@@ -90,12 +90,20 @@ static socklen_t name_of(int port, struct sockaddr_un *name) {
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
+static bool read_peer(int connection, struct ucred *peer) {
+    socklen_t bytes = sizeof *peer;
+    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, peer, &bytes) == 0;
+}
+
 // Another user can take a name on purpose.
 static bool is_of_this_user(int connection) {
     struct ucred peer;
-    socklen_t bytes = sizeof peer;
-    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-           peer.uid == geteuid();
+    return read_peer(connection, &peer) && peer.uid == geteuid();
+}
+
+pid_t endpoint_process(int connection) {
+    struct ucred peer;
+    return read_peer(connection, &peer) ? peer.pid : 0;
 }
 
 // ---- The listening side ----

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -49,6 +50,9 @@ endpoint_outcome endpoint_try_receive(int connection, void *data, size_t bytes, 
 // Sends a message, with `file` unless that is -1. Small messages fit into the buffers of a fresh
 // connection. A closed peer is not an error here; it shows when waiting for the answer.
 void endpoint_send(int connection, const void *data, size_t bytes, int file);
+
+// Returns the process at the other end, as it was when it connected; 0: unknown.
+pid_t endpoint_process(int connection);
 
 // Returns true if the peer has closed it and nothing is left to read.
 bool endpoint_closed(int connection);

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/demand.h"
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/paths.h"
 #include "base/shell_words.h"
 #include "base/text.h"
+#include "data/manifest.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 
@@ -127,9 +129,21 @@ static const char *precision_of(const pipeline *p) {
     return given ? given : "1";
 }
 
+// Was there too little time in which other programs rested? Then there is more to do while they do.
+static bool lacks_quiet(const char *folder) {
+    yaml_node *root = NULL;
+    bool lacks = false;
+    if (manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK)
+        lacks = strcmp(yaml_text_at(root, "results.lacks"), "quiet") == 0;
+    yaml_free(root);
+    return lacks && !demand_of_others(NULL, 0);
+}
+
 bool turn_stages_left(const planned_runs *runs) {
     for (size_t i = 0; i < runs->turns.count; i++)
-        if (!paths_allow(F_OK, "%s/manifest.yaml", runs->turns.items[i])) return true;
+        if (!paths_allow(F_OK, "%s/manifest.yaml", runs->turns.items[i]) ||
+            lacks_quiet(runs->turns.items[i]))
+            return true;
     return false;
 }
 
@@ -166,6 +180,11 @@ static status time_arms(const pipeline *p, const planned_run *const *arms, size_
     strvec_add(&command, "--limit");
     strvec_format(&command, "%zu", SECONDS_EACH * count);
     for (size_t i = 0; i < count; i++) add_arm(p, arms[i], &command);
+    if (lacks_quiet(folder)) { // without its manifest the stage runs, and goes on
+        char *path = memory_format("%s/manifest.yaml", folder);
+        (void)unlink(path);
+        free(path);
+    }
     char *title = memory_format("%zu runs in turns", count);
     const stage s = {
         .name = "time", .dir = folder, .title = title, .command = &command, .drop_output = true};

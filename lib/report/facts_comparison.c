@@ -19,6 +19,7 @@ static const char *const lacks[] = {[MISSING_NOTHING] = "",
                                     [MISSING_LIKE_FOR_LIKE] = "like-for-like",
                                     [MISSING_EXECUTIONS] = "executions",
                                     [MISSING_INTERLEAVING] = "interleaving",
+                                    [MISSING_QUIET] = "quiet",
                                     [MISSING_TEST_DATA] = "test-data",
                                     [MISSING_SEEDS] = "seeds"};
 
@@ -101,6 +102,9 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
     yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : json_new_text(NULL));
     yaml_put(node, "ratio", facts_range(c->speedup));
+    yaml_put(node, "beside", facts_range(c->beside));
+    yaml_put(node, "others", json_new_number(c->timing ? c->timing->others : (double)NAN));
+    yaml_put(node, "cores", json_new_number(c->timing ? c->timing->cores : (double)NAN));
     yaml_put(node, "spread", facts_range((estimate){(double)NAN, c->spread}));
     yaml_put(node, "seconds", facts_range(c->seconds));
     yaml_put(node, "total", facts_range(c->total));

@@ -59,7 +59,7 @@ static void add_part(yaml_node *ids, const figure *part) {
 static void add_executions(yaml_node *ids, const results *r, const figure *f) {
     const run *one = f->run;
     const bool turns = one->timing && metric_is_epoch_time(f->row);
-    for (size_t i = 1; turns && i <= one->timing->fit.executions; i++) {
+    for (size_t i = 1; turns && i <= turn_evidence_shown(&one->timing->evidence)->executions; i++) {
         char *metric = memory_format("turns.%zu.%s", i, f->metric);
         add_part(ids, figures_of(&r->figures, f->owner, metric));
         free(metric);

@@ -131,8 +131,9 @@ static yaml_node *turns_node(const results *r) {
     double others = NAN, cores = NAN;
     for (size_t i = 0; i < r->timing_count; i++) {
         const timed_arms *t = &r->timings[i];
-        widen(t->fit.executions, &executions[0], &executions[1]);
-        for (size_t e = 0; e < t->fit.executions; e++) widen(t->rounds[e], &turns[0], &turns[1]);
+        const turn_fit *f = &t->evidence.all;
+        widen(f->executions, &executions[0], &executions[1]);
+        for (size_t e = 0; e < f->executions; e++) widen(f->rounds[e], &turns[0], &turns[1]);
         if (isnan(others) || t->others > others) others = t->others, cores = t->cores;
     }
     if (!executions[1]) return json_new_text(NULL);

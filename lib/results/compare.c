@@ -10,6 +10,8 @@
 #include "results/predictions.h"
 #include "results/timed_arms.h"
 
+static const estimate no_estimate = {NAN, {NAN, NAN}};
+
 // ---- Times ----
 
 // The executions of one side that count, in the order of their starts.
@@ -129,21 +131,43 @@ static void turn_difference(const turn_fit *f, const double samples[2], const si
     free(seconds);
 }
 
+// Judges two arms by the rounds of one fit.
+static verdict judge_arms(const turn_fit *f, size_t subject, size_t baseline, double samples,
+                          bool simulated, estimate *ratio) {
+    mean_estimate longer = turn_fit_difference(f, subject, baseline);
+    longer.value += log(samples);
+    return verdict_on_turns(&longer, f->executions, simulated, ratio);
+}
+
+void compare_arms(const turn_evidence *e, size_t subject, size_t baseline, double samples,
+                  comparison *c) {
+    const turn_fit *f = turn_evidence_on(e, subject, baseline);
+    c->beside = no_estimate;
+    c->time = judge_arms(f, subject, baseline, samples, c->simulated, &c->speedup);
+    if (c->time.missing == MISSING_NOTHING) return;
+    c->speedup.range = (interval){NAN, NAN};
+    if (f == &e->all) return;
+    const verdict beside =
+        judge_arms(&e->all, subject, baseline, samples, c->simulated, &c->beside);
+    c->speedup = no_estimate;
+    c->time = verdict_none(beside.missing == MISSING_NOTHING ? MISSING_QUIET : beside.missing);
+    c->time.subject = c->time.baseline = e->all.executions;
+}
+
 // Takes the times per epoch from the turns. An epoch may have fewer samples on one side, where they
 // are left out for validation.
 static void take_turns(comparison *c) {
-    const turn_fit *f = &c->timing->fit;
     size_t arm[2];
     const run *subject = seed_group_arm(c->subject, c->timing, &arm[0]);
     const run *baseline = seed_group_arm(c->baseline, c->timing, &arm[1]);
     const double samples[2] = {(double)subject->samples, (double)baseline->samples};
-    mean_estimate longer = turn_fit_difference(f, arm[0], arm[1]);
-    longer.value += log(samples[0] / samples[1]);
-    c->time = verdict_on_turns(&longer, f->executions, c->simulated, &c->speedup);
+    const turn_evidence *e = &c->timing->evidence;
+    compare_arms(e, arm[0], arm[1], samples[0] / samples[1], c);
     c->spread = (interval){NAN, NAN};
-    turn_difference(f, samples, arm, &c->seconds);
-    if (c->time.missing == MISSING_EXECUTIONS)
-        c->speedup.range = c->seconds.range = (interval){NAN, NAN};
+    c->seconds = no_estimate;
+    if (c->time.missing == MISSING_QUIET) return;
+    turn_difference(turn_evidence_on(e, arm[0], arm[1]), samples, arm, &c->seconds);
+    if (c->time.missing == MISSING_EXECUTIONS) c->seconds.range = (interval){NAN, NAN};
 }
 
 static void compare_executions(comparison *c) {
@@ -317,17 +341,17 @@ out:
 
 status compare(const seed_group *subject, const seed_group *baseline, const varied_keys *varied,
                comparison *c, error *err) {
-    static const estimate none = {NAN, {NAN, NAN}};
     status rc = STATUS_OK;
     *c = (comparison){.subject = subject,
                       .baseline = baseline,
                       .timing = seed_group_common_timing(subject, baseline),
                       .time = verdict_none(MISSING_LIKE_FOR_LIKE),
-                      .speedup = none,
-                      .seconds = none,
-                      .total = none,
-                      .spread = none.range,
-                      .accuracy_difference = none};
+                      .speedup = no_estimate,
+                      .beside = no_estimate,
+                      .seconds = no_estimate,
+                      .total = no_estimate,
+                      .spread = {NAN, NAN},
+                      .accuracy_difference = no_estimate};
     find_crowded(subject, c);
     find_crowded(baseline, c);
     find_reasons(c, varied);

@@ -20,6 +20,7 @@
 #include "results/like_for_like.h"
 #include "results/seed_group.h"
 #include "results/statistics.h"
+#include "results/turn_evidence.h"
 #include "results/verdict.h"
 
 typedef struct comparison {
@@ -32,6 +33,7 @@ typedef struct comparison {
     const struct timed_arms *timing;
     verdict time, accuracy;
     estimate speedup;       // seconds per epoch: baseline / subject
+    estimate beside;        // the same beside other programs, where MISSING_QUIET: no evidence
     estimate seconds;       // per epoch: subject - baseline
     estimate total;         // of the whole training: subject - baseline
     interval spread;        // if `speedup` has no interval: from slowest to fastest epochs
@@ -43,6 +45,12 @@ typedef struct comparison {
     // comparable.
     estimate accuracy_difference;
 } comparison;
+
+// Compares the times of two arms that took turns, by the rounds that are evidence on them
+// (turn_evidence.h): sets `time`, `speedup` and `beside`. `samples`: of an epoch, subject /
+// baseline.
+void compare_arms(const turn_evidence *e, size_t subject, size_t baseline, double samples,
+                  comparison *c);
 
 // `varied` may be NULL; it is not kept.
 status compare(const seed_group *subject, const seed_group *baseline, const varied_keys *varied,

@@ -32,7 +32,8 @@ VALUE(test_loss, r->evaluate ? r->test_loss : NAN)
 VALUE(seconds_per_epoch, r->seconds_per_epoch)
 VALUE(total_seconds, r->total_seconds)
 VALUE(executions, (double)run_execution_count(r))
-VALUE(turn_executions, r->timing ? (double)r->timing->fit.executions : NAN)
+VALUE(turn_executions,
+      r->timing ? (double)turn_evidence_shown(&r->timing->evidence)->executions : NAN)
 VALUE(turn_seconds, timed_arms_execution(r, member))
 VALUE(train_loss, r->train_loss)
 VALUE(step_count, known(r->steps))
@@ -123,7 +124,7 @@ OF(of_epochs, (double)r->timed, NAN)
 OF(of_steps, run_timed_epochs(r).steps, NAN)
 OF(of_epoch, run_epoch_steps(r, member), NAN)
 OF(of_target, epochs_to_target(r), NAN)
-OF(of_turns, (double)r->timing->rounds[member], NAN)
+OF(of_turns, (double)turn_evidence_shown(&r->timing->evidence)->rounds[member], NAN)
 OF(of_bubble, (double)r->world_size, steps_micro_batches(r))
 
 // ---- The table ----
@@ -347,7 +348,7 @@ size_t metric_members(const metric_row *m, const run *r) {
     case OVER_EPOCHS: return r->epoch_count;
     case OVER_EXECUTIONS:
         return run_execution_count(r) > 1 || r->timing ? run_execution_count(r) : 0;
-    case OVER_TURNS: return r->timing ? r->timing->fit.executions : 0;
+    case OVER_TURNS: return r->timing ? turn_evidence_shown(&r->timing->evidence)->executions : 0;
     case OVER_ACTIVITIES: return EXECUTION_ACTIVITIES;
     case OVER_GPUS: return count_gpus(r);
     case OVER_REPLICAS: return count_items(r, "run.execution.replicas");

@@ -273,7 +273,7 @@ static bool has_fewer_devices(const prediction *p) {
 static void find_executions(const seed_group *basis, run **copies, size_t *count) {
     const run **executions = NULL, *timed = seed_group_arm(basis, NULL, count);
     if (timed)
-        *count = timed->timing->fit.executions;
+        *count = turn_evidence_shown(&timed->timing->evidence)->executions;
     else
         seed_group_executions(basis, &executions, count);
     *copies = memory_new(*count, sizeof **copies);

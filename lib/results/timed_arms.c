@@ -22,18 +22,18 @@ static status read_manifest(timed_arms *t, error *err) {
     return run_number(t->manifest, "run.cores", &t->cores, err);
 }
 
-static void count_rounds(timed_arms *t, const turn_log *l) {
-    t->rounds = memory_new(l->execution_count, sizeof *t->rounds);
-    for (size_t i = 0; i < l->turn_count; i++)
-        t->rounds[l->turns[i].execution] = l->turns[i].round + 1;
-}
-
 static double mean_known(const double *x, size_t count) {
     double sum = 0;
     size_t known = 0;
     for (size_t i = 0; i < count; i++)
         if (!isnan(x[i])) sum += x[i], known++;
     return known ? sum / (double)known : NAN;
+}
+
+// Those that load the machine alike need none.
+static uint32_t quiet_demand(const timed_arms *t) {
+    const double quiet = yaml_number_at(t->manifest, "run.quiet");
+    return quiet >= 0 && quiet < DEMAND_UNKNOWN ? (uint32_t)quiet : 0;
 }
 
 static status read_turns(timed_arms *t, error *err) {
@@ -43,9 +43,12 @@ static status read_turns(timed_arms *t, error *err) {
     char *path = memory_format("%s/%s", t->folder, TURNS_FILE);
     TRY(tensor_file_read(path, TENSOR_FILE_DEFAULT_MAX, &f, err));
     TRY(turn_log_load(&l, t->arms->count, &f, path, err));
-    turn_fit_make(&l, t->arms->count, &t->fit);
+    turn_load *loads = memory_new(t->arms->count, sizeof *loads);
+    for (size_t a = 0; a < t->arms->count; a++)
+        loads[a] = turn_load_read(yaml_get(t->arms->items[a], "execution"));
+    turn_evidence_make(&l, loads, t->arms->count, quiet_demand(t), &t->evidence);
+    free(loads);
     memcpy(t->content, f.content, sizeof t->content);
-    count_rounds(t, &l);
     t->others = mean_known(l.others, l.execution_count);
 out:
     turn_log_release(&l);
@@ -65,8 +68,7 @@ status timed_arms_read(const char *folder, timed_arms *t, error *err) {
 void timed_arms_release(timed_arms *t) {
     free(t->folder);
     yaml_free(t->manifest);
-    turn_fit_release(&t->fit);
-    free(t->rounds);
+    turn_evidence_release(&t->evidence);
     *t = (timed_arms){0};
 }
 
@@ -116,12 +118,13 @@ status timed_arms_assign(timed_arms *list, size_t count, run_list *runs, error *
 // ---- Times ----
 
 estimate timed_arms_epoch(const run *r) {
-    const estimate sample = turn_fit_seconds(&r->timing->fit, r->arm);
+    const estimate sample = turn_fit_seconds(turn_evidence_shown(&r->timing->evidence), r->arm);
     const double samples = (double)r->samples;
     return (estimate){sample.value * samples,
                       {sample.range.low * samples, sample.range.high * samples}};
 }
 
 double timed_arms_execution(const run *r, size_t execution) {
-    return turn_fit_execution(&r->timing->fit, execution, r->arm) * (double)r->samples;
+    const turn_fit *shown = turn_evidence_shown(&r->timing->evidence);
+    return turn_fit_execution(shown, execution, r->arm) * (double)r->samples;
 }

@@ -14,15 +14,14 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "results/run_list.h"
-#include "results/turn_times.h"
+#include "results/turn_evidence.h"
 
 typedef struct timed_arms {
     char *folder;
     yaml_node *manifest;
     const yaml_node *arms;           // run.arms of the manifest
     char content[SHA256_TEXT_BYTES]; // of turns.st.zst, which is not necessarily the recorded one
-    turn_fit fit;
-    size_t *rounds; // of each execution: turns of each arm
+    turn_evidence evidence;
     // The cores that other programs used, on average, and those of the machine; NAN: unknown.
     double others, cores;
     const struct timed_arms *next; // the next folder of the report; NULL after the last one

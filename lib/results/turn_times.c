@@ -18,6 +18,10 @@ void turn_log_add(turn_log *l, const turn *t, const turn_step *steps) {
     l->step_count += t->entries;
 }
 
+void turn_log_demand(turn_log *l, size_t arms, uint32_t demand) {
+    for (size_t i = l->turn_count - arms; i < l->turn_count; i++) l->turns[i].demand = demand;
+}
+
 void turn_log_end(turn_log *l, double others) {
     const size_t count = l->execution_count + 1;
     l->others = memory_grow(l->others, &l->execution_room, count, sizeof *l->others);
@@ -47,15 +51,16 @@ void turn_log_release(turn_log *l) {
 
 // ---- Its tensors ----
 
-enum { TURN_COLUMNS = 4, STEP_COLUMNS = 2 };
-static const char *const turn_columns[TURN_COLUMNS] = {"turns.execution", "turns.round",
-                                                       "turns.arm", "turns.entries"};
+enum { TURN_COLUMNS = 5, DEMAND_COLUMN = 4, STEP_COLUMNS = 2 };
+static const char *const turn_columns[TURN_COLUMNS] = {
+    "turns.execution", "turns.round", "turns.arm", "turns.entries", "turns.demand"};
 static const char *const step_columns[STEP_COLUMNS] = {"steps.steps", "steps.samples"};
 
 static const char STEP_NS[] = "steps.ns", OTHERS[] = "executions.others";
 
 static uint32_t *turn_field(turn *t, size_t column) {
-    uint32_t *const fields[TURN_COLUMNS] = {&t->execution, &t->round, &t->arm, &t->entries};
+    uint32_t *const fields[TURN_COLUMNS] = {&t->execution, &t->round, &t->arm, &t->entries,
+                                            &t->demand};
     return fields[column];
 }
 
@@ -95,7 +100,9 @@ static bool is_in_place(const turn_log *l, size_t i, size_t arms) {
     const turn *t = &l->turns[i];
     const size_t place = i % arms;
     if (t->arm >= arms || !t->entries || !is_new_arm(l, i, place)) return false;
-    if (place) return t->execution == t[-1].execution && t->round == t[-1].round;
+    if (place)
+        return t->execution == t[-1].execution && t->round == t[-1].round &&
+               t->demand == t[-1].demand;
     if (!i) return !t->execution && !t->round;
     return t->execution == t[-1].execution ? t->round == t[-1].round + 1
                                            : t->execution == t[-1].execution + 1 && !t->round;
@@ -116,25 +123,35 @@ static status check(const turn_log *l, size_t arms, const char *path, error *err
                      "cannot read turns: '%s': they are not whole rounds of %zu arms", path, arms);
 }
 
+// Turns of older versions have no demand.
+static status load_turns(turn_log *l, const tensor_file *f, const char *path, error *err) {
+    int64_t turns[1] = {-1};
+    const tensor *t;
+    NEED(tensor_file_require(f, path, turn_columns[0], TENSOR_U32, 1, turns, &t, err));
+    turns[0] = t->shape[0];
+    l->turns = memory_grow(l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns);
+    l->turn_count = (size_t)turns[0];
+    for (size_t c = 0; c < TURN_COLUMNS; c++) {
+        const bool known = c < DEMAND_COLUMN || tensor_file_find(f, turn_columns[c]);
+        if (known)
+            NEED(tensor_file_require(f, path, turn_columns[c], TENSOR_U32, 1, turns, &t, err));
+        for (size_t i = 0; i < l->turn_count; i++)
+            *turn_field(&l->turns[i], c) = known ? ((const uint32_t *)t->data)[i] : DEMAND_UNKNOWN;
+    }
+    return STATUS_OK;
+}
+
 status turn_log_load(turn_log *l, size_t arms, const tensor_file *f, const char *path, error *err) {
-    int64_t turns[1] = {-1}, steps[1] = {-1}, executions[1] = {-1};
+    int64_t steps[1] = {-1}, executions[1] = {-1};
     const tensor *t;
     status rc;
     *l = (turn_log){0};
-    TRY(tensor_file_require(f, path, turn_columns[0], TENSOR_U32, 1, turns, &t, err));
-    turns[0] = t->shape[0];
+    TRY(load_turns(l, f, path, err));
     TRY(tensor_file_require(f, path, STEP_NS, TENSOR_U64, 1, steps, &t, err));
     steps[0] = t->shape[0];
-    l->turns = memory_grow(l->turns, &l->turn_room, (size_t)turns[0], sizeof *l->turns);
     l->steps = memory_grow(l->steps, &l->step_room, (size_t)steps[0], sizeof *l->steps);
-    l->turn_count = (size_t)turns[0];
     l->step_count = (size_t)steps[0];
     for (size_t i = 0; i < l->step_count; i++) l->steps[i].ns = ((const uint64_t *)t->data)[i];
-    for (size_t c = 0; c < TURN_COLUMNS; c++) {
-        TRY(tensor_file_require(f, path, turn_columns[c], TENSOR_U32, 1, turns, &t, err));
-        for (size_t i = 0; i < l->turn_count; i++)
-            *turn_field(&l->turns[i], c) = ((const uint32_t *)t->data)[i];
-    }
     for (size_t c = 0; c < STEP_COLUMNS; c++) {
         TRY(tensor_file_require(f, path, step_columns[c], TENSOR_U32, 1, steps, &t, err));
         for (size_t i = 0; i < l->step_count; i++)
@@ -203,8 +220,10 @@ static void find_skipped(const turn_log *l, turn_fit *f) {
     double *room = memory_new(l->turn_count, sizeof *room);
     double *series = memory_new(TURN_STEPS, sizeof *series);
     const double share = share_skipped(l, f->arms, series, room);
-    for (uint32_t a = 0; a < f->arms; a++)
-        f->skipped[a] = (size_t)ceil(share * (double)shortest(l, a));
+    for (uint32_t a = 0; a < f->arms; a++) {
+        const size_t entries = shortest(l, a), some = (size_t)ceil(share * (double)entries);
+        f->skipped[a] = some < entries ? some : entries - !!entries; // one is left
+    }
     free(series);
     free(room);
 }
@@ -242,26 +261,37 @@ static double turn_log_ns(const turn_step *steps, size_t entries, size_t skipped
     return log((double)ns / (double)samples);
 }
 
-// Fits the execution of the turns [first, end), whose steps begin at `step`.
-static void fit_execution(const turn_log *l, size_t first, size_t end, size_t step,
+// Does the round of this turn count?
+static bool is_quiet(const turn *t, uint32_t demand) {
+    return demand == DEMAND_UNKNOWN || t->demand <= demand;
+}
+
+// Fits the rounds of the turns [first, end) that count, whose steps begin at `step`; false if they
+// are too few.
+static bool fit_execution(const turn_log *l, size_t first, size_t end, size_t step, uint32_t demand,
                           const turn_fit *f, table *t, double *log_ns) {
-    t->rounds = (end - first) / f->arms;
+    const size_t all = (end - first) / f->arms;
+    size_t kept = 0; // turns
     for (size_t i = first; i < end; step += l->turns[i++].entries) {
         const turn *one = &l->turns[i];
-        t->y[one->round * f->arms + one->arm] =
+        if (!is_quiet(one, demand)) continue;
+        t->y[kept++ / f->arms * f->arms + one->arm] =
             turn_log_ns(&l->steps[step], one->entries, f->skipped[one->arm]);
     }
+    t->rounds = kept / f->arms;
+    if (!t->rounds || (t->rounds < TURN_ROUNDS_LEAST && t->rounds < all)) return false;
     polish(t);
     memcpy(t->room, t->round, t->rounds * sizeof *t->room);
     const double level = median(t->room, t->rounds);
     for (size_t a = 0; a < f->arms; a++) log_ns[a] = level + t->arm[a];
+    return true;
 }
 
-void turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
-    const size_t executions = l->execution_count, turns = ended_turns(l);
+void turn_fit_make(const turn_log *l, size_t arms, uint32_t demand, turn_fit *f) {
+    const size_t turns = ended_turns(l);
     *f = (turn_fit){.arms = arms,
-                    .executions = executions,
-                    .log_ns = memory_new(executions * arms, sizeof *f->log_ns),
+                    .log_ns = memory_new(l->execution_count * arms, sizeof *f->log_ns),
+                    .rounds = memory_new(l->execution_count, sizeof *f->rounds),
                     .skipped = memory_new(arms, sizeof *f->skipped)};
     table t = {.arms = arms,
                .y = memory_new(l->turn_count, sizeof *t.y),
@@ -274,7 +304,10 @@ void turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
         const size_t begin = step;
         size_t end = first;
         while (end < turns && l->turns[end].execution == execution) step += l->turns[end++].entries;
-        fit_execution(l, first, end, begin, f, &t, f->log_ns + execution * arms);
+        double *log_ns = f->log_ns + f->executions * arms;
+        const bool counts = fit_execution(l, first, end, begin, demand, f, &t, log_ns);
+        f->rounds[f->executions] = t.rounds;
+        f->executions += counts;
         first = end;
     }
     free(t.y);
@@ -285,6 +318,7 @@ void turn_fit_make(const turn_log *l, size_t arms, turn_fit *f) {
 
 void turn_fit_release(turn_fit *f) {
     free(f->log_ns);
+    free(f->rounds);
     free(f->skipped);
     *f = (turn_fit){0};
 }
@@ -314,7 +348,7 @@ estimate turn_fit_seconds(const turn_fit *f, size_t arm) {
     return (estimate){exp(m.value), {exp(range.low), exp(range.high)}};
 }
 
-// ---- When it is enough ----
+// ---- Intervals ----
 
 size_t turn_executions_least(double precision) {
     static const double coarse = 0.05; // a precision for which less will do
@@ -324,18 +358,4 @@ size_t turn_executions_least(double precision) {
 double turn_half_width(const mean_estimate *difference) {
     const interval range = statistics_interval(difference, 0.95);
     return expm1((range.high - range.low) / 2);
-}
-
-bool turn_fit_settles(const turn_fit *f, double precision, double *widest) {
-    bool narrow = precision > 0;
-    double most = 0;
-    for (size_t a = 0; a < f->arms; a++)
-        for (size_t b = 0; b < a; b++) {
-            const mean_estimate m = turn_fit_difference(f, a, b);
-            const double half = turn_half_width(&m);
-            if (!(half <= most)) most = half;
-            narrow &= half <= fmax(precision, fabs(m.value) / 10);
-        }
-    if (widest) *widest = most;
-    return narrow && f->executions >= turn_executions_least(precision);
 }

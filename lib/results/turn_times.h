@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/demand.h"
 #include "base/error.h"
 #include "data/tensor/tensor_file.h"
 #include "dist/turn_messages.h"
@@ -34,6 +35,9 @@
 typedef struct turn {
     uint32_t execution, round, arm;
     uint32_t entries; // of the steps
+    // How many threads of other programs were runnable while all arms rested, before the round or
+    // after it, whichever was more; the same for all turns of a round.
+    uint32_t demand;
 } turn;
 
 // In order of time. A round has one turn of each arm.
@@ -50,6 +54,8 @@ typedef struct turn_log {
 
 // Appends a turn, with `entries` entries of `steps`.
 void turn_log_add(turn_log *l, const turn *t, const turn_step *steps);
+// Sets the demand of the last round, whose turns were all added.
+void turn_log_demand(turn_log *l, size_t arms, uint32_t demand);
 // Ends an execution, after its last turn.
 void turn_log_end(turn_log *l, double others);
 // Adds the executions that ended as tensors, for which the log must outlive the file, and reads
@@ -63,11 +69,14 @@ void turn_log_release(turn_log *l);
 typedef struct turn_fit {
     size_t arms, executions;
     double *log_ns;  // per sample: [execution * arms + arm]
+    size_t *rounds;  // of each execution
     size_t *skipped; // entries left out at the beginning of each turn of an arm
 } turn_fit;
 
-// Of the executions that ended.
-void turn_fit_make(const turn_log *l, size_t arms, turn_fit *f);
+// Of the executions that ended, the rounds with at most that demand; DEMAND_UNKNOWN: all. An
+// execution that has fewer than TURN_ROUNDS_LEAST of them, and lacks some, does not count.
+enum { TURN_ROUNDS_LEAST = 3 };
+void turn_fit_make(const turn_log *l, size_t arms, uint32_t demand, turn_fit *f);
 void turn_fit_release(turn_fit *f);
 
 // The logarithm of how many times as long a sample takes arm `a` as arm `b`.
@@ -78,11 +87,7 @@ estimate turn_fit_seconds(const turn_fit *f, size_t arm);
 
 // Half the width of a difference's 95 % interval, as a fraction: 0.01 is ±1 %.
 double turn_half_width(const mean_estimate *difference);
-// Whether there are enough executions for time-runs to end before its limit: at least
-// turn_executions_least, and for every pair of arms the interval is as narrow as `precision`, or as
-// a tenth of their difference. A speed-up of 1.6 need not be known as well as one of 1.02.
-// Precision 0 is never reached. *widest: half the width of the widest interval; NULL: not wanted.
-bool turn_fit_settles(const turn_fit *f, double precision, double *widest);
+// The fewest executions for an interval of that half width.
 size_t turn_executions_least(double precision);
 
 #endif

@@ -36,6 +36,7 @@ typedef enum verdict_missing {
     MISSING_LIKE_FOR_LIKE, // time: the two are not like for like
     MISSING_EXECUTIONS,    // time: fewer than VERDICT_EXECUTIONS on one side
     MISSING_INTERLEAVING,  // time: the executions of the two sides were not interleaved
+    MISSING_QUIET,         // time: the two load the machine unlike, and others kept it busy
     MISSING_TEST_DATA,     // accuracy: different test data, or none
     MISSING_SEEDS // accuracy: no common seed with predictions, and fewer than three common seeds
 } verdict_missing;

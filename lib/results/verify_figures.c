@@ -156,13 +156,14 @@ static status verify_run(const run *r, manifest_findings *f, error *err) {
 static status verify_timing(const timed_arms *t, manifest_findings *f, error *err) {
     const rebuilt b = {.file = {t->folder, TURNS_FILE, t->manifest}};
     const verifying v = {NULL, &b, f, err};
+    const turn_fit *shown = turn_evidence_shown(&t->evidence);
     status rc = run_check_content(&b.file, t->content, err);
     TRY(rc);
-    TRY(verify_number(&v, t->manifest, "results.executions", (double)t->fit.executions));
-    for (size_t a = 0; a < t->fit.arms; a++) {
+    TRY(verify_number(&v, t->manifest, "results.executions", (double)t->evidence.all.executions));
+    for (size_t a = 0; a < shown->arms; a++) {
         char key[64];
         snprintf(key, sizeof key, "results.seconds_per_sample.%zu", a);
-        TRY(verify_number(&v, t->manifest, key, turn_fit_seconds(&t->fit, a).value));
+        TRY(verify_number(&v, t->manifest, key, turn_fit_seconds(shown, a).value));
     }
 out:
     return rc;

@@ -190,13 +190,14 @@ static bool is_pooled(const figure *f) {
 // Compares the manifest's seconds per sample with the turns.
 static void compare_arm(trail *t, int depth, const timed_arms *timing, size_t arm) {
     const metric_row *like = metrics_find("seconds_per_epoch"); // for its tolerance
-    const double fitted = turn_fit_seconds(&timing->fit, arm).value;
+    const turn_fit *shown = turn_evidence_shown(&timing->evidence);
+    const double fitted = turn_fit_seconds(shown, arm).value;
     char key[64];
     snprintf(key, sizeof key, "results.seconds_per_sample.%zu", arm);
     const double recorded = yaml_number_at(timing->manifest, key);
     const bool agrees = !isnan(recorded) && metric_agrees(like, recorded, fitted);
     write_line(t, depth, "recomputed", "%.9g s per sample (geometric mean of %zu executions): %s",
-               fitted, timing->fit.executions, agrees ? "agrees" : "DOES NOT AGREE");
+               fitted, shown->executions, agrees ? "agrees" : "DOES NOT AGREE");
     write_line(t, depth, "manifest", "%s/manifest.yaml: %s", timing->folder, key);
     if (!agrees) break_trail(t, "'%s' is %.9g when recomputed", key, fitted);
 }
@@ -204,14 +205,13 @@ static void compare_arm(trail *t, int depth, const timed_arms *timing, size_t ar
 // Writes how the arm of a run was timed, and the time of each execution.
 static void write_turns(trail *t, int depth, const run *r, const timed_arms *timing, size_t arm) {
     const yaml_node *one = timing->arms->items[arm];
-    write_line(t, depth, "arm", "%zu of %zu: %s", arm + 1, timing->fit.arms,
+    const turn_fit *shown = turn_evidence_shown(&timing->evidence);
+    write_line(t, depth, "arm", "%zu of %zu: %s", arm + 1, shown->arms,
                yaml_text_at(one, "command"));
-    write_line(t, depth, "left out", "the first %zu entries of each turn",
-               timing->fit.skipped[arm]);
-    for (size_t e = 0; e < timing->fit.executions; e++)
+    write_line(t, depth, "left out", "the first %zu entries of each turn", shown->skipped[arm]);
+    for (size_t e = 0; e < shown->executions; e++)
         write_line(t, depth, "execution", "%zu: %.9g s per epoch (fit of %zu turns)", e + 1,
-                   turn_fit_execution(&timing->fit, e, arm) * (double)r->samples,
-                   timing->rounds[e]);
+                   turn_fit_execution(shown, e, arm) * (double)r->samples, shown->rounds[e]);
     compare_arm(t, depth, timing, arm);
 }
 

@@ -201,6 +201,7 @@ static status place_rank(arm *a, int connection, const turn_hello *hello, int fi
     enum { RANKS = 4096 };
     if (!a->ranks && hello->ranks <= RANKS) {
         a->ranks = memory_new(hello->ranks, sizeof *a->ranks);
+        a->processes = memory_new(hello->ranks, sizeof *a->processes);
         a->count = hello->ranks;
         for (uint32_t r = 0; r < a->count; r++) a->ranks[r] = -1;
     }
@@ -209,6 +210,7 @@ static status place_rank(arm *a, int connection, const turn_hello *hello, int fi
         return foreign(a, err);
     NEED(file >= 0 ? read_manifest(a, file, err) : STATUS_OK);
     a->ranks[hello->rank] = connection;
+    a->processes[hello->rank] = endpoint_process(connection);
     a->connected++;
     return STATUS_OK;
 }
@@ -270,6 +272,8 @@ status arm_turn(arm *a, uint64_t count, double patience, turn_step *steps, uint3
         if (report.count > TURN_STEPS || !report.count != (r > 0)) return foreign(a, err);
         if (!report.count) continue;
         NEED(receive(a, r, steps, report.count * sizeof *steps, deadline, patience, err));
+        for (uint64_t i = 0; i < report.count; i++)
+            if (!steps[i].ns || !steps[i].samples) return foreign(a, err);
         *entries = (uint32_t)report.count;
     }
     return STATUS_OK;
@@ -300,7 +304,9 @@ void arm_end(arm *a) {
     for (uint32_t r = 0; r < a->count; r++)
         if (a->ranks[r] >= 0) close(a->ranks[r]);
     free(a->ranks);
+    free(a->processes);
     a->ranks = NULL;
+    a->processes = NULL;
     a->count = a->connected = 0;
     if (!a->process || ends_soon(a)) return;
     // A stopped process takes no SIGTERM before it goes on.

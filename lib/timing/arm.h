@@ -18,6 +18,7 @@ typedef struct arm {
     uint32_t number;
     pid_t process;               // leads a process group; 0: not running
     int *ranks;                  // connections; NULL before the first rank has come
+    pid_t *processes;            // of the ranks
     uint32_t count;              // of the ranks; 0: not known yet
     uint32_t connected;          // of them
     char key[SHA256_TEXT_BYTES]; // of its stage; "" before arm_read_key

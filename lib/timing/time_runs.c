@@ -3,35 +3,31 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
+#include "base/demand.h"
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "base/signals.h"
 #include "dist/endpoint.h"
+#include "timing/machine.h"
 
 // A turn is short, so that its neighbours meet the same machine, and long against what a change of
 // arms costs. For one thread, that is two steps with cold caches. Of several, the kernel may wake
 // two on one core, and takes some tenths of a second to spread them. The results of a GPU come
-// together. docs/performance.md has the measurements.
-static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25, threads_turn_seconds = 0.5;
+// together. Beside other programs, a quiet moment is too short for such turns. docs/performance.md
+// has the measurements.
+static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25, threads_turn_seconds = 0.5,
+                    beside_others_seconds = 0.1;
 enum { TURN_LEAST = 4, ROUNDS_LEAST = 5, ROUNDS_MOST = 50, EXECUTIONS_LEAST = 3 };
-
-// The kernel counts processor time in ticks.
-typedef struct moment {
-    uint64_t clock;
-    double own; // processor seconds of this program, and of those that it waited for
-    core_use cores;
-} moment;
 
 typedef struct session {
     const time_options *o;
@@ -39,7 +35,13 @@ typedef struct session {
     manifest *m;
     uint64_t *steps; // of a turn of each arm
     double *pace;    // seconds a step of each
+    bool *apart;     // the results of its steps come one by one
     uint32_t rounds, execution;
+    turn_load *loads;     // of the arms
+    bool unlike;          // they load the machine unlike: a quiet machine is waited for
+    bool disturbed;       // it was not quiet at times
+    uint32_t quiet;       // the demand of other programs at which it is
+    double patience;      // seconds to wait for it, before a round
     turn_step *room;      // for a turn
     yaml_node *trainings; // what the arms' ranks said of them; NULL before the first execution
     uint64_t began;       // clock
@@ -47,32 +49,6 @@ typedef struct session {
     int listener, endpoint;
     progress shown;
 } session;
-
-// ---- The machine ----
-
-static double seconds_of(int who) {
-    struct rusage use;
-    if (getrusage(who, &use)) return 0;
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
-}
-
-static void note_moment(moment *now) {
-    now->clock = clock_now();
-    now->own = seconds_of(RUSAGE_SELF) + seconds_of(RUSAGE_CHILDREN);
-    core_use_read(&now->cores);
-}
-
-// The cores that other programs used on average, of those available here; NAN: unknown.
-static double others_between(const moment *begin, const moment *end) {
-    cpu_set_t own;
-    double used = 0;
-    if (sched_getaffinity(0, sizeof own, &own)) return NAN;
-    for (size_t i = 0; i < CORE_USE_CORES && i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, &own)) used += end->cores.used[i] - begin->cores.used[i];
-    const double wall = (double)(end->clock - begin->clock) / 1e9;
-    return fmax(0, (used - (end->own - begin->own)) / wall);
-}
 
 // ---- Starting the arms ----
 
@@ -149,34 +125,37 @@ static status measure_pace(session *s, size_t a, uint64_t steps, bool *apart, er
     return rc;
 }
 
-static bool has_threads(const arm *a) {
-    const yaml_node *execution = yaml_get(a->manifest, "run.execution");
-    return yaml_number_at(execution, "threads") * yaml_number_at(execution, "world_size") > 1;
-}
-
 static uint64_t steps_in(double seconds, double pace) {
     return (uint64_t)fmin(TURN_STEPS, fmax(TURN_LEAST, ceil(seconds / pace)));
 }
 
-// In the first execution: how many steps each arm's turn has, and how many rounds there are.
-static status plan_turns(session *s, error *err) {
-    const double precision = s->o->precision, share = fmin(1, 0.01 / precision);
+// In the first execution: how long a step of each arm takes.
+static status measure_paces(session *s, error *err) {
+    status rc = STATUS_OK;
+    for (size_t a = 0; rc == STATUS_OK && a < s->t->count; a++) {
+        rc = measure_pace(s, a, TURN_LEAST, &s->apart[a], err);
+        if (rc == STATUS_OK)
+            rc = measure_pace(s, a, steps_in(2 * turn_seconds, s->pace[a]), &s->apart[a], err);
+    }
+    return rc;
+}
+
+static double turn_of(const session *s, size_t a) {
+    if (!s->apart[a]) return gpu_turn_seconds;
+    if (s->loads[a].threads * s->loads[a].ranks <= 1) return turn_seconds;
+    return s->disturbed ? beside_others_seconds : threads_turn_seconds;
+}
+
+// Before each execution: how many steps each arm's turn has, and how many rounds there are.
+static void plan_turns(session *s) {
+    const double share = fmin(1, 0.01 / s->o->precision);
     double longest = 0;
     for (size_t a = 0; a < s->t->count; a++) {
-        bool apart;
-        status rc = measure_pace(s, a, TURN_LEAST, &apart, err);
-        if (rc == STATUS_OK)
-            rc = measure_pace(s, a, steps_in(2 * turn_seconds, s->pace[a]), &apart, err);
-        if (rc != STATUS_OK) return rc;
-        const double seconds = !apart                        ? gpu_turn_seconds
-                               : has_threads(&s->t->arms[a]) ? threads_turn_seconds
-                                                             : turn_seconds;
-        s->steps[a] = steps_in(fmax(turn_seconds, share * seconds), s->pace[a]);
+        s->steps[a] = steps_in(fmax(turn_seconds, share * turn_of(s, a)), s->pace[a]);
         longest = fmax(longest, (double)s->steps[a] * s->pace[a]);
     }
     const double rounds = ROUNDS_MOST * turn_seconds * share / longest;
     s->rounds = (uint32_t)fmin(ROUNDS_MOST, fmax(ROUNDS_LEAST, rounds));
-    return STATUS_OK;
 }
 
 // Draws the order of a round (Fisher and Yates).
@@ -192,15 +171,57 @@ static void draw_order(const session *s, uint32_t round, uint32_t *order) {
     }
 }
 
+// ---- A quiet machine ----
+
+// While all arms rest. Where all load the machine alike it does not matter, and takes time.
+static uint32_t read_demand(const session *s) {
+    size_t count = 0;
+    if (!s->unlike) return DEMAND_UNKNOWN;
+    for (size_t a = 0; a < s->t->count; a++) count += s->t->arms[a].count;
+    pid_t *own = memory_new(count, sizeof *own);
+    count = 0;
+    for (size_t a = 0; a < s->t->count; a++)
+        for (uint32_t r = 0; r < s->t->arms[a].count; r++)
+            own[count++] = s->t->arms[a].processes[r];
+    const uint32_t demand = demand_of_others(own, count);
+    free(own);
+    return demand;
+}
+
+// Waits until no other program wants a core; less and less patiently if none ever rests. Returns
+// the demand then. Rounds beside others still compare arms that load the machine alike.
+static status await_quiet(session *s, uint32_t *demand, error *err) {
+    static const double longest = 4, shortest = 0.05;
+    const uint64_t deadline = clock_now() + (uint64_t)(s->patience * 1e9);
+    *demand = read_demand(s);
+    if (!s->unlike || *demand == DEMAND_UNKNOWN) return STATUS_OK;
+    while (*demand > s->quiet && clock_now() < deadline) {
+        enum { LOOK_NS = 5000000 };
+        bool ready;
+        NEED(endpoint_wait(NULL, 0, clock_now() + LOOK_NS, &ready, err));
+        s->disturbed = true;
+        *demand = read_demand(s);
+    }
+    s->patience =
+        *demand > s->quiet ? fmax(shortest, s->patience / 2) : fmin(longest, s->patience * 2);
+    return STATUS_OK;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
 // A round with `recorded` false only warms up: the first steps of a process touch new memory.
 static status give_round(session *s, uint32_t round, bool recorded, uint32_t *order, error *err) {
+    uint32_t before = DEMAND_UNKNOWN;
     draw_order(s, round, order);
+    if (recorded) NEED(await_quiet(s, &before, err));
     for (size_t i = 0; i < s->t->count; i++) {
         turn t = {.execution = s->execution, .round = round, .arm = order[i]};
-        status rc = give_turn(s, t.arm, s->steps[t.arm], &t.entries, err);
-        if (rc == STATUS_OK && recorded) turn_log_add(&s->t->log, &t, s->room);
-        if (rc != STATUS_OK) return rc;
+        NEED(give_turn(s, t.arm, s->steps[t.arm], &t.entries, err));
+        if (recorded) turn_log_add(&s->t->log, &t, s->room);
     }
+    if (recorded) turn_log_demand(&s->t->log, s->t->count, larger(before, read_demand(s)));
     return STATUS_OK;
 }
 
@@ -267,6 +288,13 @@ static bool is_unchanged(const session *s, const yaml_node *now, size_t a) {
            (!s->trainings || yaml_equal(one, s->trainings->items[a]));
 }
 
+static void read_loads(session *s) {
+    for (size_t a = 0; a < s->t->count; a++)
+        s->loads[a] = turn_load_read(yaml_get(s->trainings->items[a], "execution"));
+    s->unlike = turn_loads_differ(s->loads, s->t->count);
+    s->quiet = turn_quiet_demand(s->loads, s->t->count, cores_usable());
+}
+
 // The arms are started anew for every execution; their programs and data may have been replaced.
 static status check_arms(session *s, error *err) {
     yaml_node *now = describe_arms(s);
@@ -276,10 +304,12 @@ static status check_arms(session *s, error *err) {
             rc = error_set(err, STATUS_FAILED,
                            "arm %zu changed: its program, experiment or data was replaced: '%s'",
                            a + 1, s->t->arms[a].command);
-    if (rc == STATUS_OK && !s->trainings)
+    if (rc == STATUS_OK && !s->trainings) {
         s->trainings = now;
-    else
+        read_loads(s);
+    } else {
         yaml_free(now);
+    }
     return rc;
 }
 
@@ -331,13 +361,17 @@ out:
 }
 
 static void write_results(session *s) {
+    const turn_fit *shown = turn_evidence_shown(&s->t->evidence);
     yaml_node *results = manifest_results(s->m), *list = yaml_new(YAML_SEQUENCE);
     for (size_t a = 0; a < s->t->count; a++) {
-        const estimate e = turn_fit_seconds(&s->t->fit, a);
+        const estimate e = turn_fit_seconds(shown, a);
         yaml_append(list, yaml_new_number(e.value));
     }
-    yaml_put(results, "executions", yaml_new_integer((int64_t)s->t->fit.executions));
-    yaml_put(results, "precision", yaml_new_number(s->t->widest));
+    yaml_put(results, "executions", yaml_new_integer((int64_t)s->t->evidence.all.executions));
+    const size_t quiet = s->t->evidence.quiet.executions;
+    if (s->unlike) yaml_put(results, "quiet_executions", yaml_new_integer((int64_t)quiet));
+    if (s->unlike && quiet < EXECUTIONS_LEAST) yaml_put(results, "lacks", yaml_new_string("quiet"));
+    if (!isnan(s->t->widest)) yaml_put(results, "precision", yaml_new_number(s->t->widest));
     yaml_put(results, "seconds_per_sample", list);
 }
 
@@ -360,6 +394,7 @@ static status write_manifest(session *s, const tensor_file *f, error *err) {
     const manifest_file file = {turns, f->file_bytes, f->sha256, f->content};
     manifest_add_output(s->m, &file);
     yaml_put(manifest_run(s->m), "arms", yaml_copy(s->trainings));
+    if (s->unlike) yaml_put(manifest_run(s->m), "quiet", yaml_new_integer(s->quiet));
     write_results(s);
     const status rc = manifest_write_in(s->m, s->o->out, err);
     free(turns);
@@ -370,14 +405,14 @@ static status write_manifest(session *s, const tensor_file *f, error *err) {
 
 static void fit(session *s) {
     timing *t = s->t;
-    turn_fit_release(&t->fit);
-    turn_fit_make(&t->log, t->count, &t->fit);
-    t->settled = turn_fit_settles(&t->fit, s->o->precision, &t->widest);
+    turn_evidence_release(&t->evidence);
+    turn_evidence_make(&t->log, s->loads, t->count, s->quiet, &t->evidence);
+    t->settled = turn_evidence_settles(&t->evidence, s->o->precision, &t->widest);
 }
 
 static bool is_enough(const session *s) {
     const double passed = (double)(clock_now() - s->began) / 1e9;
-    if (s->t->fit.executions < EXECUTIONS_LEAST) return false;
+    if (s->t->evidence.all.executions < EXECUTIONS_LEAST) return false;
     return s->t->settled || passed + s->longest > s->o->limit;
 }
 
@@ -387,26 +422,28 @@ static status begin_turns(session *s, bool *enough, error *err) {
     if (s->execution) fit(s);
     *enough = is_enough(s);
     if (*enough) return STATUS_OK;
-    NEED(plan_turns(s, err));
+    NEED(measure_paces(s, err));
+    plan_turns(s);
     announce(s);
     return STATUS_OK;
 }
 
 // *enough: nothing was left to do.
 static status run_execution(session *s, bool *enough, error *err) {
-    moment begin, end;
+    machine_moment begin, end;
     status rc;
-    note_moment(&begin);
+    machine_note(&begin);
     rc = start_arms(s, err);
     if (rc == STATUS_OK) rc = check_arms(s, err);
     if (rc == STATUS_OK && !s->rounds) rc = begin_turns(s, enough, err);
+    if (rc == STATUS_OK && !*enough) plan_turns(s);
     if (rc == STATUS_OK && !*enough) rc = run_rounds(s, err);
     end_arms(s);
     if (rc != STATUS_OK || *enough) return rc;
-    note_moment(&end);
+    machine_note(&end);
     s->longest = fmax(s->longest, (double)(end.clock - begin.clock) / 1e9);
     s->execution++;
-    turn_log_end(&s->t->log, others_between(&begin, &end));
+    turn_log_end(&s->t->log, machine_others(&begin, &end));
     fit(s);
     *enough = is_enough(s);
     return rc;
@@ -439,6 +476,8 @@ static status open_session(session *s, error *err) {
     *t = (timing){.count = o->count, .arms = memory_new(o->count, sizeof *t->arms)};
     s->steps = memory_new(o->count, sizeof *s->steps);
     s->pace = memory_new(o->count, sizeof *s->pace);
+    s->apart = memory_new(o->count, sizeof *s->apart);
+    s->loads = memory_new(o->count, sizeof *s->loads);
     s->room = memory_new(TURN_STEPS, sizeof *s->room);
     for (size_t a = 0; a < o->count; a++)
         t->arms[a] = (arm){.command = o->commands[a], .number = (uint32_t)a};
@@ -455,6 +494,8 @@ static void close_session(session *s) {
     end_arms(s);
     yaml_free(s->trainings);
     free(s->room);
+    free(s->loads);
+    free(s->apart);
     free(s->pace);
     free(s->steps);
 }
@@ -466,7 +507,7 @@ static status say_stopped(const session *s, error *err) {
 }
 
 status time_runs(const time_options *o, manifest *m, timing *t, error *err) {
-    session s = {.o = o, .t = t, .m = m, .began = clock_now(), .listener = -1};
+    session s = {.o = o, .t = t, .m = m, .began = clock_now(), .listener = -1, .patience = 1};
     status rc = open_session(&s, err);
     if (rc == STATUS_OK) {
         progress_begin(&s.shown, o->log, "timing", "s");
@@ -492,6 +533,6 @@ void timing_release(timing *t) {
     for (size_t a = 0; t->arms && a < t->count; a++) arm_release(&t->arms[a]);
     free(t->arms);
     turn_log_release(&t->log);
-    turn_fit_release(&t->fit);
+    turn_evidence_release(&t->evidence);
     *t = (timing){0};
 }

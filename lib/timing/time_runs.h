@@ -7,13 +7,17 @@
 // six executions, and more until the 95 % interval of every pair of arms is as narrow as asked for,
 // or a tenth of their difference, or the time is over; with precision 0, only until the time is
 // over. If ±5 % or more is enough, there are at least three, and fewer turns.
+//
+// Arms that differ in threads, ranks or loader workers are compared in quiet rounds only
+// (results/turn_evidence.h). A round then begins when no other program wants a core, if that
+// happens in some seconds, with turns of a tenth of a second.
 #ifndef LOCKSTEP_TIMING_TIME_RUNS_H
 #define LOCKSTEP_TIMING_TIME_RUNS_H
 
 #include "base/error.h"
 #include "base/log.h"
 #include "data/manifest.h"
-#include "results/turn_times.h"
+#include "results/turn_evidence.h"
 #include "timing/arm.h"
 
 typedef struct time_options {
@@ -30,9 +34,9 @@ typedef struct timing {
     arm *arms;
     size_t count;
     turn_log log;
-    turn_fit fit;
+    turn_evidence evidence;
     double widest; // half the width of the widest pair's interval, as a fraction
-    bool settled;  // there are enough executions (turn_fit_settles)
+    bool settled;  // there are enough executions (turn_evidence_settles)
 } timing;
 
 // Times the arms, and continues with the turns that an earlier call left in `out`. Each execution

@@ -7,20 +7,21 @@ load helpers
 load reports
 load training
 
-# One rank and two of the same training, each trained, and timed together.
+# The same training by two tools, each trained, and timed together: they load the machine alike, so it need not be
+# quiet.
 setup_file() {
-    are_built synth-cifar train-single train-ddp time-runs || return 0
+    are_built synth-cifar train-single train-dp time-runs || return 0
     cd "$BATS_FILE_TMPDIR" || return 1
     make_data data 300
     write_experiment one.yaml name=one global_batch=16
-    write_experiment two.yaml name=two global_batch=16 strategy=ddp world_size=2
+    write_experiment two.yaml name=two global_batch=16 strategy=dp world_size=1
     local data="--train data/train.st.zst --test data/test.st.zst --threads 1"
     # shellcheck disable=SC2086 # several words
     "$BIN/train-single" -q --experiment one.yaml $data --out one
     # shellcheck disable=SC2086
-    "$BIN/train-ddp" -q --experiment two.yaml $data --out two
+    "$BIN/train-dp" -q --experiment two.yaml $data --out two
     "$BIN/time-runs" -q --precision 30 --limit 1 --out turns \
-        "'$BIN/train-single' -q --experiment one.yaml $data" "'$BIN/train-ddp' -q --experiment two.yaml $data" >/dev/null
+        "'$BIN/train-single' -q --experiment one.yaml $data" "'$BIN/train-dp' -q --experiment two.yaml $data" >/dev/null
 }
 
 setup() {
@@ -65,7 +66,7 @@ interval() {
     awk -v v="$value" -v a="$(figure out/report.csv one.seconds_per_epoch)" \
         -v b="$(figure out/report.csv two.seconds_per_epoch)" 'BEGIN { r = a / b / v; exit !(0.999 < r && r < 1.001) }'
     succeeds "$REPORT" out --why two.speedup
-    [[ $output == *"1 of 2: "*train-single*"2 of 2: "*train-ddp*"execution   3: "*"turns.st.zst  content "*", as recorded"*"train.st.zst"* ]] || fail "$output"
+    [[ $output == *"1 of 2: "*train-single*"2 of 2: "*train-dp*"execution   3: "*"turns.st.zst  content "*", as recorded"*"train.st.zst"* ]] || fail "$output"
     [ "$(grep -c 'agrees' <<<"$output")" -eq 2 ] || fail "$output"
     succeeds "$BIN/manifest" verify turns
 }
@@ -125,6 +126,21 @@ interval() {
     turns v others=0.9 a:0.001 d:0.0005
     succeeds "$REPORT" d --baseline a --turns v --out both
     [ "$(grep -c "ther programs used" both/report.md)" -eq 1 ] || fail "$(cat both/report.md)"
+}
+
+@test "runs that differ in ranks have no verdict beside other programs, and others have one" {
+    two_runs
+    a_run c name=c cores=8 shards=4
+    turns t others=1.04 demand=1 a:0.001 b:0.0006 c:0.0005
+    succeeds "$REPORT" b c --baseline a --turns t --out out
+    says out/report.md "**b** has no verdict on time: other programs used 1.0 of 2 cores, and do not slow both alike; beside them it took 40–40 % less time;"
+    says out/report.md "the same command, given while the machine rests, goes on and decides it."
+    says out/report.md "**c** is 2.00 times as fast ["
+    [ "$(compared out/report.json b "c['time']['kind'], c['time']['missing'], c['ratio']['value'], round(c['beside']['value'], 2)")" = \
+        "('none', 'quiet', None, 1.67)" ] || fail "$(compared out/report.json b c)"
+    grep -q '^b.speedup,b,speedup,,,,x,no verdict: other programs,' out/report.csv
+    succeeds "$REPORT" b c --baseline a --turns t --lang zh --out zh
+    says zh/report.md "的用时没有结论：其他程序占用了 2 核中的 1.0 核，对双方的影响不同；在此干扰下它少用时 40–40 %"
 }
 
 @test "with more ranks than cores, turns give only the cost on this machine" {

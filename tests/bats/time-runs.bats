@@ -70,7 +70,7 @@ rank_of() {
 
 @test "it compares trainings; the same command has nothing left to do, and other arms begin anew" {
     # Without time left it ends after the fewest executions, however busy the machine is.
-    local command=("$BIN/time-runs" --precision 99 --limit 0.001 --out out "$single" "$single --loader-workers 1")
+    local command=("$BIN/time-runs" --precision 99 --limit 0.001 --out out "$single" "$single --set optimizer.lr=0.02")
     succeeds "${command[@]}"
     [[ ${lines[0]} == "arm     samples/s  against arm 1" ]]
     [[ ${lines[1]} =~ ^1\ +[0-9]+\.[0-9]\ *$ && ${#lines[@]} -eq 3 ]]
@@ -78,7 +78,7 @@ rank_of() {
     [ "$(ls -A out)" = "$(printf '%s\n' .lock manifest.yaml turns.st.zst)" ]
     "$BIN/manifest" verify out/manifest.yaml
     local before=$output
-    [ "$("$BIN/manifest" get out/manifest.yaml run.arms.1.command)" = "$single --loader-workers 1" ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.arms.1.command)" = "$single --set optimizer.lr=0.02" ]
     [ "$("$BIN/manifest" get out/manifest.yaml results.executions)" = 3 ]
     [ "$("${command[@]}" --print-key)" = "$("$BIN/manifest" get out/manifest.yaml key)" ]
 

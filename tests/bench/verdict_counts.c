@@ -29,7 +29,7 @@
 #include "base/text.h"
 #include "data/tensor/tensor_file.h"
 #include "results/run_list.h"
-#include "results/turn_times.h"
+#include "results/turn_evidence.h"
 #include "results/verdict.h"
 
 enum { COMPARISONS = 200, REAL = 20 };
@@ -148,7 +148,8 @@ static void judge(const session *s, size_t a, size_t b, uint32_t number, judgeme
     const size_t least = turn_executions_least(precision);
     size_t *order = draw_executions(s, number);
     turn_log l = {0};
-    turn_fit f = {0};
+    static const turn_load alike[2];
+    turn_evidence e = {0};
     bool enough = false;
     double longest = 0;
     *j = (judgement){0};
@@ -159,12 +160,12 @@ static void judge(const session *s, size_t a, size_t b, uint32_t number, judgeme
         j->seconds += seconds;
         const bool last = l.execution_count == count || j->seconds + longest > limit;
         if (!last && l.execution_count < least) continue;
-        turn_fit_release(&f);
-        turn_fit_make(&l, 2, &f);
-        enough = last || turn_fit_settles(&f, precision, NULL);
+        turn_evidence_release(&e);
+        turn_evidence_make(&l, alike, 2, 0, &e);
+        enough = last || turn_evidence_settles(&e, precision, NULL);
     }
-    conclude(&f, j);
-    turn_fit_release(&f);
+    conclude(&e.all, j);
+    turn_evidence_release(&e);
     turn_log_release(&l);
     free(order);
 }
@@ -263,7 +264,7 @@ static status row_same(const machine *m, const session *s, const double *percent
 static void measured(const session *s, const double *percent, size_t arm, double *slower) {
     turn_fit f;
     size_t equal = 0;
-    turn_fit_make(&s->log, s->arms, &f);
+    turn_fit_make(&s->log, s->arms, DEMAND_UNKNOWN, &f);
     while (percent[equal] != 0) equal++;
     const mean_estimate longer = turn_fit_difference(&f, arm, equal);
     *slower = 100 * expm1(longer.value);
@@ -345,7 +346,7 @@ static status row_real(const machine *m, const session *s, const char *what, int
     estimate whole;
     text missed = {0};
     size_t containing, overlapping;
-    turn_fit_make(&s->log, 2, &f);
+    turn_fit_make(&s->log, 2, DEMAND_UNKNOWN, &f);
     status rc = STATUS_OK;
     if (m->judges_real) rc = whole_ratio(count, folder, &whole, err);
     if (rc == STATUS_OK && m->judges_real) count_agreeing(s, &whole, &containing, &overlapping);

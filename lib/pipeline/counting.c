@@ -32,9 +32,15 @@ typedef struct kinds {
     bool cpu, gpu;
 } kinds;
 
+// What it says of its execution; of the last part, if it was resumed. NULL: nothing.
+static const yaml_node *last_segment(const yaml_node *train) {
+    const yaml_node *segments = yaml_get(train, "run.execution");
+    if (!segments || segments->kind != YAML_SEQUENCE) return segments;
+    return segments->count ? segments->items[segments->count - 1] : NULL;
+}
+
 static kinds kinds_of(const yaml_node *train) {
-    const yaml_node *list = yaml_get(train, "run.execution.devices");
-    if (!list) list = yaml_get(train, "run.execution.0.devices"); // it was resumed
+    const yaml_node *list = yaml_get(last_segment(train), "devices");
     kinds k = {.cpu = !list || !list->count};
     for (size_t i = 0; list && i < list->count; i++) {
         const char *device = list->items[i]->text;
@@ -52,16 +58,29 @@ static bool is_on_device(const planned_run *r, const yaml_node *train) {
     return k.cpu == !!strstr(wanted, "cpu") && k.gpu == !!strstr(wanted, "cuda");
 }
 
-// Was it trained with THREADS threads? Does not apply to GPUs.
+// The value of --threads in the command of a training; NULL: it left them to the tool.
+static const char *threads_asked_for(const yaml_node *train) {
+    const yaml_node *words = yaml_find(train, "command");
+    for (size_t i = 0; words && words->kind == YAML_SEQUENCE && i < words->count; i++) {
+        const char *word = words->items[i]->text;
+        if (!word || strncmp(word, "--threads", 9) != 0) continue;
+        if (word[9] == '=') return word + 10;
+        if (!word[9] && i + 1 < words->count) return words->items[i + 1]->text;
+    }
+    return NULL;
+}
+
+// Was it trained with THREADS threads, or without that setting? A time belongs to the setting. Does
+// not apply to GPUs.
 static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     const char *threads = p->settings->values[SETTING_THREADS];
-    return !threads || !kinds_of(train).cpu || has_text(train, "run.execution.threads", threads);
+    if (!kinds_of(train).cpu) return true;
+    return threads ? has_text(last_segment(train), "threads", threads) : !threads_asked_for(train);
 }
 
 // Does not count unless its times are comparable to the others'. An execution that was stopped and
 // resumed has no times, but still counts if only one execution is needed.
-static const char *why_no_time(const pipeline *p, const planned_runs *runs, const execution *x,
-                               int wanted) {
+static const char *why_no_time(const planned_runs *runs, const execution *x, int wanted) {
     const yaml_node *segments = yaml_get(x->train, "run.execution");
     if (wanted > 1 && (!segments || segments->kind != YAML_MAPPING))
         return "was resumed, so it has no times";
@@ -69,7 +88,7 @@ static const char *why_no_time(const pipeline *p, const planned_runs *runs, cons
     if (!has_text(x->train, "version", runs->version) ||
         strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) != 0)
         return "is from another version";
-    return is_as_wide(p, x->train) ? NULL : "used another number of threads";
+    return NULL;
 }
 
 static bool is_in(const strvec *list, const execution *x) {
@@ -87,7 +106,8 @@ const char *counting_why_not(const pipeline *p, const planned_runs *runs, const 
     if (!counting_is_finished(r, x)) return "is not finished";
     if (p->settings->values[SETTING_STATES] && !store_has_states(x)) return "kept no states";
     if (!is_on_device(r, x->train)) return "was trained on another kind of device";
-    const char *why = counting_needs_times(p, wanted) ? why_no_time(p, runs, x, wanted) : NULL;
+    if (!is_as_wide(p, x->train)) return "was trained with another number of threads";
+    const char *why = counting_needs_times(p, wanted) ? why_no_time(runs, x, wanted) : NULL;
     if (why || !r->in_rounds || is_in(&runs->rounds, x)) return why;
     return "is not of a round with the other runs";
 }

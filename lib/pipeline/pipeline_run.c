@@ -81,5 +81,5 @@ status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
     owned_names_keep(p, &runs->names);
     NEED(execute_all(p, runs, rounds, err));
     NEED(turn_stages_run(p, runs, err));
-    return reporting_run(p, runs, err);
+    return reporting_run(p, runs, rounds, err);
 }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/text.h"
+#include "pipeline/counting.h"
 #include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
@@ -133,26 +134,34 @@ out:
     return rc;
 }
 
-// Adds the runs' folders in the store to `command`, each once.
-static void add_folders(const pipeline *p, const planned_runs *runs, strvec *command) {
-    for (size_t i = 0; i < runs->count; i++) {
-        for (size_t k = 0; k < runs->items[i].seed_count; k++) {
-            char *folder = store_folder(p->artifacts, runs->items[i].seeds[k].key);
-            if (!strvec_has(command, folder)) strvec_add(command, folder);
-            free(folder);
-        }
+// Adds the executions of a seed that count, each once: the report decides nothing.
+static status add_executions(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                             planned_seed *seed, int rounds, strvec *command, error *err) {
+    execution_set s;
+    store_release(&seed->kept);
+    NEED(store_read(p->artifacts, seed->key, &seed->kept, err));
+    counting_find(p, runs, r, seed, counting_wanted(r, rounds), &s);
+    for (size_t i = 0; i < s.count; i++) {
+        const char *folder = s.list->items[s.counting[i]].folder;
+        if (!strvec_has(command, folder)) strvec_add(command, folder);
     }
+    counting_release(&s);
+    return STATUS_OK;
 }
 
-static void report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
-                           strvec *command) {
+static status report_command(const pipeline *p, const planned_runs *runs, int rounds,
+                             const char *collectives, strvec *command, error *err) {
     strvec_add(command, "report");
-    add_folders(p, runs, command);
+    for (size_t i = 0; i < runs->count; i++)
+        for (size_t k = 0; k < runs->items[i].seed_count; k++)
+            NEED(add_executions(p, runs, &runs->items[i], &runs->items[i].seeds[k], rounds, command,
+                                err));
     strvec_add_option(command, "--plan", runs->file);
     strvec_add_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)
         strvec_add_option(command, "--turns", runs->turns.items[i]);
     strvec_add_all(command, &p->settings->report_flags);
+    return STATUS_OK;
 }
 
 // Prints a line for each run, and the answer to the plan's question.
@@ -184,7 +193,7 @@ static bool is_first(const pipeline *p) {
     return none;
 }
 
-status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
+status reporting_run(pipeline *p, const planned_runs *runs, int rounds, error *err) {
     strvec command = {0};
     char *collectives = reporting_collectives(p, runs);
     char *html = NULL, *title = NULL;
@@ -193,7 +202,7 @@ status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
-    report_command(p, runs, collectives, &command);
+    TRY(report_command(p, runs, rounds, collectives, &command, err));
     strvec_add_option(&command, "--out", runs->report);
     title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");
     const stage s = {.name = "report", .dir = runs->report, .title = title, .command = &command};

@@ -385,7 +385,9 @@ END
     [ "$(grep -c '^train .*: running' <<<"$output")" = 1 ] || fail "$output"
     [ "$(for run in artifacts/runs/*/[12]/train; do "$BIN/manifest" get "$run/manifest.yaml" run.execution.devices.0; done)" = $'cuda:0\ncpu' ]
     succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda
-    [[ $output != *"train"*": running"* ]] || fail "$output"
+    [ "$(grep -c '^train .*: running' <<<"$output")" = 0 ] || fail "$output"
+    # The report is on the execution that was asked for.
+    [[ $output == *"report "*": running (now runs/"*"/1, no longer runs/"*"/2)"* ]] || fail "$output"
     succeeds "$BIN/pipeline" experiment e.yaml DEVICE=cuda MATH=fast
     [ "$(grep -c '^\(train\|evaluate\) .*: running' <<<"$output")" = 2 ] || fail "$output"
     run "$BIN/pipeline" experiment e.yaml MATH=exakt

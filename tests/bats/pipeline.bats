@@ -214,13 +214,26 @@ END
     [ ! -e "$ARTIFACTS/tiny/report-lang=en" ]
 }
 
-@test "other THREADS have their own report: its times are not comparable" {
+@test "other THREADS have executions and a report of their own: a time belongs to the threads that took it" {
+    local key
     finished_run
-    THREADS=1 succeeds run_pipeline experiment "$TINY"
-    [ -s "$ARTIFACTS/tiny-threads=1/report/report.html" ]
-    [ -s "$ARTIFACTS/tiny-threads=1/plan.yaml" ]
-    SET="epochs=1" THREADS=1 succeeds run_pipeline experiment "$TINY"
-    [ -s "$ARTIFACTS/tiny-epochs=1,threads=1/report/report.html" ]
+    THREADS=3 succeeds run_pipeline experiment "$TINY"
+    ran train
+    [[ $output == *"(execution 2: execution 1 was trained with another number of threads)"* ]] || fail "$output"
+    [ -s "$ARTIFACTS/tiny-threads=3/report/report.html" ]
+    # Each report is on its own execution, also when it is made anew.
+    key=$("$BIN/manifest" get "$ARTIFACTS/tiny-threads=3/seed-7/train/manifest.yaml" key)
+    grep -q "runs/${key:0:12}/2/train" "$ARTIFACTS/tiny-threads=3/report/manifest.yaml"
+    run ! grep -q "runs/${key:0:12}/1/train" "$ARTIFACTS/tiny-threads=3/report/manifest.yaml"
+    THREADS=3 succeeds run_pipeline experiment "$TINY"
+    did_not_run train
+    succeeds run_pipeline experiment "$TINY" REPORT_FLAGS="--title again"
+    did_not_run train
+    grep -q "runs/${key:0:12}/1/train" "$ARTIFACTS/tiny/report/manifest.yaml"
+    run ! grep -q "runs/${key:0:12}/2/train" "$ARTIFACTS/tiny/report/manifest.yaml"
+    [ -s "$ARTIFACTS/tiny-threads=3/plan.yaml" ]
+    SET="epochs=1" THREADS=3 succeeds run_pipeline experiment "$TINY"
+    [ -s "$ARTIFACTS/tiny-epochs=1,threads=3/report/report.html" ]
 }
 
 @test "another seed has a separate folder; repeats run consecutive seeds" {

@@ -16,16 +16,23 @@
 #include "pipeline/run_names.h"
 #include "pipeline/turn_stages.h"
 
+static void say_planned_seed(const pipeline *p, const planned_run *r, const planned_seed *seed) {
+    char *shown = memory_format("%s/%s", p->artifacts, seed->place);
+    char *what = memory_format("planned: %s, run %.12s, data %s", r->tool, seed->key, r->train);
+    p->say("run", shown, what);
+    free(what);
+    free(shown);
+}
+
 static void say_planned(const pipeline *p, const planned_runs *runs) {
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
-        char *shown = memory_format("%s/%s", p->artifacts, r->seeds[0].place);
-        char *what =
-            memory_format("planned: %s, run %.*s, data %s", r->tool, 12, r->seeds[0].key, r->train);
-        if (p->terminal) snprintf(what, strlen(what) + 1, "planned: %s", r->tool);
-        p->say("run", p->terminal ? r->name : shown, what);
-        free(what);
-        free(shown);
+        char brief[80];
+        snprintf(brief, sizeof brief, r->seed_count > 1 ? "planned: %s, %zu seeds" : "planned: %s",
+                 r->tool, r->seed_count);
+        if (p->terminal) p->say("run", r->name, brief);
+        for (size_t k = 0; !p->terminal && k < r->seed_count; k++)
+            say_planned_seed(p, r, &r->seeds[k]);
     }
 }
 

@@ -271,8 +271,8 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
     if (isnan(e->train))
         snprintf(what, sizeof what, "%.9g epoch%s, not measured: %s", r->e.epochs, plural, e->why);
     else
-        snprintf(what, sizeof what, "%.9g epoch%s, %s%s", r->e.epochs, plural, time,
-                 e->left < 1 ? " left" : "");
+        snprintf(what, sizeof what, "%.9g epoch%s, %s%s%s", r->e.epochs, plural, time,
+                 e->left < 1 ? " left" : "", r->seed_count > 1 ? ", of each seed" : "");
     if (e->left > 0) p->say("estimate", p->terminal ? r->name : place, what);
     free(place);
 }
@@ -317,7 +317,11 @@ static void say_all(const pipeline *p, const planned_runs *runs, const run_estim
     else if (unknown)
         snprintf(what, sizeof what, "more than %s: %zu of %zu runs not measured", time, unknown,
                  runs->count);
-    p->say("estimate", "all", what);
+    char *with_turns =
+        memory_format(turn_stages_left(runs) ? "%s, then turns for at most %s" : "%s", what,
+                      duration_text(turn_stages_seconds(runs), time));
+    p->say("estimate", "all", with_turns);
+    free(with_turns);
 }
 
 static void say_no_verdict(const pipeline *p, const planned_runs *runs, int rounds) {

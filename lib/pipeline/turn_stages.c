@@ -147,10 +147,14 @@ bool turn_stages_left(const planned_runs *runs) {
     return false;
 }
 
+double turn_stages_seconds(const planned_runs *runs) {
+    return (double)(SECONDS_EACH * runs->taking_turns);
+}
+
 void turn_stages_announce(const pipeline *p, const planned_runs *runs) {
     char what[120], most[DURATION_TEXT_BYTES];
     snprintf(what, sizeof what, "%zu runs, to ±%s %%: at most %s", runs->taking_turns,
-             precision_of(p), duration_text((double)(SECONDS_EACH * runs->taking_turns), most));
+             precision_of(p), duration_text(turn_stages_seconds(runs), most));
     p->say("estimate", "turns", what);
 }
 

@@ -15,6 +15,8 @@
 status turn_stages_plan(const pipeline *p, planned_runs *runs, error *err) MUST_CHECK;
 // Has one of them never been filled?
 bool turn_stages_left(const planned_runs *runs);
+// Returns for how long all of them take turns at most.
+double turn_stages_seconds(const planned_runs *runs);
 // Says how many runs take turns, and for how long.
 void turn_stages_announce(const pipeline *p, const planned_runs *runs);
 // Runs the stages. The experiments must be in the store.

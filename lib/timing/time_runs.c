@@ -225,18 +225,16 @@ static status give_round(session *s, uint32_t round, bool recorded, uint32_t *or
     return STATUS_OK;
 }
 
-// The fewest executions may take longer than the limit. As a part of a larger job at a terminal,
-// whoever started it has announced it.
+// How soon the intervals are narrow nobody knows; the fewest executions may take longer than the
+// limit. As a part of a larger job at a terminal, whoever started it has announced it.
 static void announce(const session *s) {
-    char once[DURATION_TEXT_BYTES], most[DURATION_TEXT_BYTES];
+    char most[DURATION_TEXT_BYTES];
     double seconds = 0;
     if (progress_is_part()) return;
     for (size_t a = 0; a < s->t->count; a++)
         seconds += (double)s->steps[a] * s->pace[a] * s->rounds;
     const double longest = fmax(s->o->limit, EXECUTIONS_LEAST * seconds);
-    const double usual = seconds * (double)turn_executions_least(s->o->precision);
-    log_info(s->o->log, "%zu arms to ±%.3g %%: about %s, at most %s", s->t->count,
-             100 * s->o->precision, duration_text(fmin(usual, longest), once),
+    log_info(s->o->log, "%zu arms to ±%.3g %%: at most %s", s->t->count, 100 * s->o->precision,
              duration_text(longest, most));
 }
 

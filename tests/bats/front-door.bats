@@ -367,8 +367,10 @@ stop_early() {
 @test "DRY_RUN=1 prints the planned runs, and runs nothing" {
     succeeds pipeline compare EXPS="single ddp4" DRY_RUN=1 SET="dataset=synthetic; model=$BATS_FILE_TMPDIR/small.yaml"
     [ "$(trained)" -eq 0 ]
-    [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "* ]] || fail "$output"
+    [[ $output == *"planned: train-single, run "*"planned: train-ddp, run "*"estimate  all: about "*", then turns for at most 2 min"* ]] || fail "$output"
     [ "$(kept_runs)" -eq 1 ]
+    succeeds pipeline experiment "$TINY" DRY_RUN=1 SET=repeats=3
+    [ "$(grep -c '^run .*/seed-1[123]: planned' <<<"$output")" -eq 3 ] || fail "$output"
     succeeds pipeline experiment "$TINY" DRY_RUN=1
     [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }

@@ -15,6 +15,8 @@
 #include "data/images/image_resize.h"
 #include "data/images/starter.h"
 #include "data/labels.h"
+#include "data/source/dataset_list.h"
+#include "experiment/lookup.h"
 
 enum { BITS = 1 }; // raise when equal pictures give different outputs than before
 
@@ -77,6 +79,12 @@ static void default_name(arguments *a) {
 static status check_name(arguments *a, error *err) {
     const bool given = a->name != NULL;
     if (!given) default_name(a);
+    const char *namesake = dataset_namesake(a->name);
+    if (namesake)
+        return error_set(err, STATUS_USAGE,
+                         "cannot name the data set '%s': it would pass for '%s', which experiments "
+                         "%s: pass another name, such as --name my-%s",
+                         a->name, namesake, dataset_find(namesake) ? "fetch" : "draw", a->name);
     if (paths_is_plain_name(a->name) && strlen(a->name) < DATASET_NAME_BYTES) return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "%s '%.200s': the name of a data set has 1 to %d letters, digits, '.', '_' "
@@ -224,22 +232,34 @@ static void log_summary(const arguments *a, const import_result *r, const raw_da
              kept->splits[RAW_TRAIN].samples, kept->splits[RAW_TEST].samples);
 }
 
+static bool is_one_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+// Says how to train by the experiment at `path`: by its name, unless that finds none or another.
+static void log_command(const char *name, const char *path, const logger *log) {
+    char *found = NULL;
+    const bool by_name = lookup_word(name, &found, NULL) == STATUS_OK && is_one_file(found, path);
+    char *quoted = shell_quote(by_name ? name : path);
+    if (found && !by_name)
+        log_warn(log, "'%s' alone is the name of '%s': type the path of yours", name, found);
+    log_info(log, "to train on these images: %s%s",
+             cli_front() ? "lockstep experiment " : "make experiment EXP=", quoted);
+    free(quoted);
+    free(found);
+}
+
 // After a data set for training, the next command is to train.
 static status begin_experiment(const arguments *a, const raw_dataset *data, const logger *log,
                                error *err) {
-    char *path = NULL, *quoted = NULL, *usual = memory_format("data/%s", a->name);
+    char *path = NULL;
     bool kept = false;
-    status rc = STATUS_OK;
-    if (a->output.split) goto out;
-    TRY(starter_write(data, a->output.out, &path, &kept, err));
-    quoted = shell_quote(strcmp(a->output.out, usual) == 0 ? a->name : path);
+    if (a->output.split) return STATUS_OK;
+    const status rc = starter_write(data, a->output.out, &path, &kept, err);
     if (kept) log_info(log, "'%s' and its model: files that were there are left as they are", path);
-    log_info(log, "to train on these images: %s%s",
-             cli_front() ? "lockstep experiment " : "make experiment EXP=", quoted);
-out:
-    free(quoted);
+    if (rc == STATUS_OK) log_command(a->name, path, log);
     free(path);
-    free(usual);
     return rc;
 }
 

@@ -116,9 +116,30 @@ static status check_name(const pipeline *p, const planned_run *r, error *err) {
     return rc;
 }
 
+// Pictures that an import of an earlier version called like data that are fetched or drawn: in
+// DATA, or beside an experiment, whose other name they would be.
+static status check_namesake(const pipeline *p, const planned_run *r, error *err) {
+    const char *given = p->settings->values[SETTING_DATA];
+    char *folder = given ? memory_string(given) : paths_folder(r->file);
+    yaml_node *root = NULL;
+    status rc = STATUS_OK;
+    if ((is_synthetic(r) || dataset_find(r->e.dataset)) &&
+        manifest_read_in(&root, NULL, "%s", folder) == STATUS_OK &&
+        strcmp(yaml_text_at(root, "tool"), "import-images") == 0 &&
+        strcmp(yaml_text_at(root, "parameters.dataset"), r->e.dataset) == 0)
+        rc = error_set(err, STATUS_INPUT,
+                       "cannot use data: '%s': these are pictures of import-images, under the name "
+                       "of the data set '%s': import them with another --name",
+                       folder, r->e.dataset);
+    yaml_free(root);
+    free(folder);
+    return rc;
+}
+
 status data_locate(const pipeline *p, planned_run *r, error *err) {
     NEED(own_data_check(p->settings, err));
     NEED(check_name(p, r, err));
+    NEED(check_namesake(p, r, err));
     find_own(p, r, &r->data);
     r->own = r->data != NULL;
     if (!r->own) r->data = data_folder(p, r);

@@ -726,6 +726,47 @@ blocks() {
     [ -z "$(find . -name 'stream.yaml')" ]
 }
 
+@test "pictures cannot have the name of data that experiments fetch or draw" {
+    need_tool pipeline
+    local name
+    for name in cifar10 mnist fashion-mnist synthetic CIFAR-10 Fashion_MNIST; do
+        make_images classes "$name" 2 4
+        fails_with 2 "cannot name the data set '$name': it would pass for .* such as --name my-$name$" \
+            "$IMPORT" --from "$name" --size 8 --out "data/$name"
+        fails_with 2 "'$name': it would pass for" "$IMPORT" --from cifar10 --name "$name" --size 8 --out data/x
+    done
+    nothing_in data
+    # Those that an earlier version imported: neither trained on in their place, nor as theirs.
+    "$IMPORT" -q --from cifar10 --name cifar10s --size 8 --out data/cifar10
+    "$PYTHON" - data/cifar10 <<'END'
+import sys
+folder = sys.argv[1]
+text = open(folder + "/manifest.yaml").read()
+open(folder + "/manifest.yaml", "w").write(text.replace("dataset: cifar10s", "dataset: cifar10"))
+text = open(folder + "/cifar10s.yaml").read()
+open(folder + "/cifar10.yaml", "w").write(text.replace('dataset: "cifar10s"', 'dataset: "cifar10"'))
+END
+    TOOL=pipeline fails_with 3 "'data/cifar10': these are pictures of import-images, under the name of the data set 'cifar10'" \
+        "$BIN/pipeline" experiment cifar10 DRY_RUN=1
+    TOOL=pipeline fails_with 3 "'data/cifar10': these are pictures" "$BIN/pipeline" experiment data/cifar10/cifar10.yaml DATA=data/cifar10 DRY_RUN=1
+    nothing_in artifacts
+}
+
+@test "where an experiment has the name of the pictures, the command has the path of theirs" {
+    need_tool pipeline
+    mkdir experiments
+    make_images classes mine 2 10
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: mine' 'base: single' >experiments/mine.yaml
+    succeeds "$IMPORT" --from mine --size 8 --out data/mine
+    [[ $stderr == *"'mine' alone is the name of 'experiments/mine.yaml': type the path of yours"* ]] || fail "$stderr"
+    [[ $stderr == *"to train on these images: make experiment EXP=data/mine/mine.yaml" ]] || fail "$stderr"
+    succeeds "$BIN/pipeline" experiment data/mine/mine.yaml DRY_RUN=1
+    [[ $output == *"data data/mine/train.st.zst"* ]] || fail "$output"
+    rm experiments/mine.yaml
+    succeeds "$IMPORT" --from mine --size 8 --out data/mine/
+    [[ $stderr != *alone* && $stderr == *": make experiment EXP=mine" ]] || fail "$stderr"
+}
+
 @test "own data need no DATA=: beside the experiment, or in data/NAME; also in a submission" {
     need_tool pipeline
     make_images classes flowers 2 10 20

@@ -21,6 +21,17 @@ static void each_row_is_found_by_its_name(void **state) {
     assert_null(dataset_find(DATASET_SYNTHETIC));
 }
 
+static void other_spellings_pass_for_a_data_set(void **state) {
+    (void)state;
+    assert_string_equal(dataset_namesake("cifar10"), "cifar10");
+    assert_string_equal(dataset_namesake("CIFAR-10"), "cifar10");
+    assert_string_equal(dataset_namesake("Fashion_MNIST."), "fashion-mnist");
+    assert_string_equal(dataset_namesake("Synthetic"), DATASET_SYNTHETIC);
+    assert_null(dataset_namesake("cifar"));
+    assert_null(dataset_namesake("my-cifar10"));
+    assert_null(dataset_namesake("cifar10-2-classes"));
+}
+
 static void check_texts(const dataset_entry *d) {
     assert_true(strlen(d->name) < DATASET_NAME_BYTES);
     assert_non_null(tool_summary(d->tool));
@@ -80,6 +91,7 @@ static void no_two_rows_are_alike(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_found_by_its_name),
+        cmocka_unit_test(other_spellings_pass_for_a_data_set),
         cmocka_unit_test(rows_are_complete),
         cmocka_unit_test(no_two_rows_are_alike),
     };

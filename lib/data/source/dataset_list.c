@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "data/source/dataset_list.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 // clang-format off
@@ -22,4 +24,19 @@ const dataset_entry *dataset_find(const char *name) {
     for (size_t i = 0; i < DATASETS; i++)
         if (strcmp(dataset_list[i].name, name) == 0) return &dataset_list[i];
     return NULL;
+}
+
+static bool reads_alike(const char *a, const char *b) {
+    for (;; a++, b++) {
+        while (*a && !isalnum((unsigned char)*a)) a++;
+        while (*b && !isalnum((unsigned char)*b)) b++;
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+        if (!*a) return true;
+    }
+}
+
+const char *dataset_namesake(const char *name) {
+    for (size_t i = 0; i < DATASETS; i++)
+        if (reads_alike(name, dataset_list[i].name)) return dataset_list[i].name;
+    return reads_alike(name, DATASET_SYNTHETIC) ? DATASET_SYNTHETIC : NULL;
 }

@@ -57,5 +57,8 @@ extern const dataset_entry dataset_list[DATASETS];
 
 // Returns the row of that name; NULL for any other name.
 const dataset_entry *dataset_find(const char *name);
+// Returns the data set that other data of this name would pass for, published or drawn: that of the
+// same letters and digits, whatever their case and the signs between them ("CIFAR-10"). NULL: none.
+const char *dataset_namesake(const char *name);
 
 #endif

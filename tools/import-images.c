@@ -10,6 +10,7 @@
 #include "base/paths.h"
 #include "base/shell_words.h"
 #include "base/text.h"
+#include "data/base_rate.h"
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
@@ -185,6 +186,22 @@ static void describe_left(const image_left *left, size_t count, const char *key,
     yaml_put(results, key, list);
 }
 
+// The images of each class in a split.
+static int64_t *count_classes(const raw_dataset *d, int split) {
+    int64_t *counts = memory_new((size_t)d->classes, sizeof *counts);
+    for (uint32_t i = 0; i < d->splits[split].samples; i++) counts[d->splits[split].labels[i]]++;
+    return counts;
+}
+
+static void describe_classes(const raw_dataset *d, int split, const char *key, yaml_node *results) {
+    int64_t *counts = count_classes(d, split);
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    list->flow = true;
+    for (int k = 0; k < d->classes; k++) yaml_append(list, yaml_new_integer(counts[k]));
+    yaml_put(results, key, list);
+    free(counts);
+}
+
 static void describe_result(const arguments *a, const import_result *r, const raw_dataset *kept,
                             manifest *m) {
     yaml_node *results = manifest_results(m), *run = manifest_run(m);
@@ -193,6 +210,8 @@ static void describe_result(const arguments *a, const import_result *r, const ra
     yaml_put(decoders, "libjpeg", yaml_new_string(image_jpeg_version()));
     yaml_put(decoders, "libpng", yaml_new_string(image_png_version()));
     yaml_put(results, "classes", yaml_new_integer(kept->classes));
+    describe_classes(kept, RAW_TRAIN, "train_per_class", results);
+    describe_classes(kept, RAW_TEST, "test_per_class", results);
     yaml_put(results, "unreadable_count", yaml_new_integer((int64_t)r->unreadable));
     describe_left(r->named, r->unreadable, "unreadable", results);
     if (r->faulty) yaml_put(results, "faulty_count", yaml_new_integer((int64_t)r->faulty));
@@ -209,6 +228,29 @@ static void log_parts(const image_folder *f, const logger *log) {
         log_info(log, "training images: '%s'; test images: '%s'", f->parts[0], f->parts[1]);
     else if (!f->is_split && f->parts[0] && *f->parts[0])
         log_info(log, "all images: '%s', the only folder of class folders", f->parts[0]);
+}
+
+// How many images a class has and, where that differs, what always answering one class gives.
+static void log_classes(const raw_dataset *d, const logger *log) {
+    int64_t *train = count_classes(d, RAW_TRAIN), *test = count_classes(d, RAW_TEST);
+    const base_rate b = base_rate_find(test, d->classes);
+    int least = 0, most = 0;
+    for (int k = 0; k < d->classes; k++) {
+        if (train[k] + test[k] < train[least] + test[least]) least = k;
+        if (train[k] + test[k] > train[most] + test[most]) most = k;
+    }
+    const long long few = train[least] + test[least], many = train[most] + test[most];
+    if (few == many)
+        log_info(log, "images of each class: %lld", many);
+    else
+        log_info(
+            log,
+            "images of a class: from %lld ('%s') to %lld ('%s'); always answering '%s' is right "
+            "for %.2f %% of the test images",
+            few, d->class_names[least], many, d->class_names[most], d->class_names[b.label],
+            100 * base_rate_share(&b));
+    free(train);
+    free(test);
 }
 
 static void log_summary(const arguments *a, const import_result *r, const raw_dataset *kept,
@@ -230,6 +272,7 @@ static void log_summary(const arguments *a, const import_result *r, const raw_da
     if (r->unreadable) log_warn(log, "unreadable files left out: %zu", r->unreadable);
     log_info(log, "'%s': %d classes, %u training images, %u test images", a->name, kept->classes,
              kept->splits[RAW_TRAIN].samples, kept->splits[RAW_TEST].samples);
+    log_classes(kept, log);
 }
 
 static bool is_one_file(const char *a, const char *b) {

@@ -273,6 +273,12 @@ static const row other[] = {
      "every step sums the gradients of all 'virtual_shards' of 'global_batch', also if one device "
      "computes several of them in turn"},
     {"shuffle", "global_batch", "leave it out: training images are shuffled in every epoch"},
+    {"classweight* posweight weightedloss focalloss* sampler* weightedsampler* "
+     "weightedrandomsampler "
+     "balancedsampler oversampl* undersampl* classbalanc*",
+     "global_batch",
+     "not here: every training image counts alike; a rare class counts more with copies of its "
+     "training pictures"},
     {"testbatchsize valbatchsize evalbatchsize perdeviceevalbatchsize", "global_batch",
      "leave it out: it has no effect on an accuracy"},
     {"loss criterion lossfn lossfunction", "virtual_shards",

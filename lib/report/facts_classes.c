@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The classes that models tell apart, and the test images that they got wrong.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "data/base_rate.h"
 #include "data/images/image.h"
 #include "data/manifest.h"
 #include "report/charts.h"
@@ -23,6 +25,29 @@ static const char *same_predictions(const results *r, size_t at) {
     return "";
 }
 
+static int64_t times_predicted(const run *one, size_t class) {
+    int64_t times = 0;
+    for (size_t i = 0; i < one->class_count; i++)
+        times += one->confusion[i * one->class_count + class];
+    return times;
+}
+
+// Adds the classes of test images that the model never predicted, and the only one that it did;
+// null if that is not known, or if there are several.
+static void put_predicted(yaml_node *node, const run *one) {
+    const char *only = NULL;
+    size_t predicted = 0;
+    yaml_node *never = one->confusion ? yaml_new(YAML_SEQUENCE) : json_new_text(NULL);
+    for (size_t k = 0; one->confusion && k < one->class_count; k++) {
+        if (times_predicted(one, k) > 0)
+            predicted++, only = one->classes[k].name;
+        else if (one->classes[k].count > 0)
+            yaml_append(never, json_new_string(one->classes[k].name));
+    }
+    yaml_put(node, "never_predicted", never);
+    yaml_put(node, "only_predicted", json_new_text(predicted == 1 ? only : NULL));
+}
+
 void facts_put_classes(yaml_node *node, const results *r, size_t at) {
     const run *one = &r->list.runs[at];
     yaml_node *names = yaml_new(YAML_SEQUENCE);
@@ -31,6 +56,49 @@ void facts_put_classes(yaml_node *node, const results *r, size_t at) {
     yaml_put(node, "classes", names);
     yaml_put(node, "confusion", yaml_new_boolean(one->confusion != NULL));
     yaml_put(node, "same_predictions", json_new_text(same_predictions(r, at)));
+    put_predicted(node, one);
+}
+
+// ---- Accuracies that need no model ----
+
+// Is the accuracy of a run not certainly higher than always answering the commonest class?
+static bool is_at_base_rate(const run *one, base_rate *b) {
+    int64_t *counts = memory_new(one->class_count, sizeof *counts);
+    for (size_t k = 0; k < one->class_count; k++) counts[k] = one->classes[k].count;
+    *b = base_rate_find(counts, (int)one->class_count);
+    free(counts);
+    return b->of && !isnan(one->accuracy) &&
+           !base_rate_is_beaten(b, (int64_t)llround(one->accuracy * (double)b->of));
+}
+
+// Returns the entry of `list` for this class of these test images, a new one if there is none.
+static yaml_node *base_rate_entry(yaml_node *list, const run *one, const base_rate *b) {
+    const char *name = one->classes[b->label].name;
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(yaml_text_at(list->items[i], "class"), name) == 0 &&
+            yaml_number_at(list->items[i], "samples") == (double)b->samples &&
+            yaml_number_at(list->items[i], "of") == (double)b->of)
+            return list->items[i];
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "class", json_new_string(name));
+    yaml_put(node, "samples", json_new_count(b->samples));
+    yaml_put(node, "of", json_new_count(b->of));
+    yaml_put(node, "share", json_new_number(base_rate_share(b)));
+    yaml_put(node, "runs", yaml_new(YAML_SEQUENCE));
+    yaml_append(list, node);
+    return node;
+}
+
+yaml_node *facts_base_rates(const results *r) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < r->list.count; i++) {
+        const run *one = &r->list.runs[i];
+        base_rate b;
+        if (!is_at_base_rate(one, &b)) continue;
+        const yaml_node *node = base_rate_entry(list, one, &b);
+        yaml_append((yaml_node *)(uintptr_t)yaml_find(node, "runs"), json_new_text(one->name));
+    }
+    return list;
 }
 
 // ---- Mistakes ----

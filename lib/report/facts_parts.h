@@ -22,8 +22,12 @@ yaml_node *facts_crowd(const run *one);
 // The time of a step by device.
 yaml_node *facts_use_chart(const results *r);
 
-// Adds `classes`, `confusion` and `same_predictions` to the node of a run.
+// Adds to the node of a run `classes`, `confusion`, `same_predictions`, and which classes were
+// predicted: `never_predicted`, `only_predicted`.
 void facts_put_classes(yaml_node *node, const results *r, size_t at);
+// The accuracies of always answering the commonest class of test images, each with the runs whose
+// accuracy is not certainly higher.
+yaml_node *facts_base_rates(const results *r);
 // Adds `mistakes`, and their charts to the `charts` of the tree.
 status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CHECK;
 

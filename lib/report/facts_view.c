@@ -169,6 +169,7 @@ status facts_put_view(yaml_node *root, const results *r, error *err) {
     yaml_put(root, "experiments", experiment_nodes(r));
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
+    yaml_put(root, "base_rates", facts_base_rates(r));
     yaml_put(root, "activities", activity_nodes());
     yaml_put(root, "rules", facts_rules());
     status rc = facts_plan(r, &node, err);

@@ -89,8 +89,8 @@ VALUE(bubble, ((double)r->world_size - 1) / (steps_micro_batches(r) + (double)r-
 static interval range_of_accuracy(const run *r, size_t member) {
     (void)member;
     if (!r->evaluate || r->test_samples <= 0) return (interval){NAN, NAN};
-    return statistics_wilson((int64_t)llround(r->accuracy * (double)r->test_samples),
-                             r->test_samples);
+    return interval_wilson((int64_t)llround(r->accuracy * (double)r->test_samples),
+                           r->test_samples);
 }
 
 static interval range_of_epoch(const run *r, size_t member) {
@@ -99,7 +99,7 @@ static interval range_of_epoch(const run *r, size_t member) {
 }
 
 static interval range_of_class(const run *r, size_t member) {
-    return statistics_wilson(r->classes[member].right, r->classes[member].count);
+    return interval_wilson(r->classes[member].right, r->classes[member].count);
 }
 
 // ---- Counts used in recomputing ----

@@ -4,9 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-// The 97.5 % quantile of the normal distribution.
-static const double z975 = 1.959963984540054;
-
 double statistics_mean(const double *x, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += x[i];
@@ -73,14 +70,6 @@ double statistics_t_quantile(double p, double df) {
             high = middle;
     }
     return (low + high) / 2;
-}
-
-interval statistics_wilson(int64_t right, int64_t n) {
-    if (n <= 0) return (interval){0, 1};
-    double count = (double)n, p = (double)right / count, z2 = z975 * z975;
-    double centre = (p + z2 / (2 * count)) / (1 + z2 / count);
-    double half = z975 / (1 + z2 / count) * sqrt(p * (1 - p) / count + z2 / (4 * count * count));
-    return (interval){fmax(0, centre - half), fmin(1, centre + half)};
 }
 
 double statistics_mcnemar(int64_t only_a, int64_t only_b) {

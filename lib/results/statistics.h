@@ -19,9 +19,6 @@ double statistics_deviation(const double *x, size_t n); // of a sample: divides 
 double statistics_t_quantile(double p, double df);
 double statistics_t_p_value(double t, double df);
 
-// Wilson's 95 % interval of a proportion, right / n; [0, 1] for n = 0.
-interval statistics_wilson(int64_t right, int64_t n);
-
 // McNemar's exact test: for two classifiers on the same samples, `only_a` that only the first got
 // right and `only_b` that only the second got right. Two-sided p-value.
 double statistics_mcnemar(int64_t only_a, int64_t only_b);

@@ -13,6 +13,7 @@
 #include "data/labels.h"
 #include "train/evaluate_images.h"
 #include "train/evaluate_model.h"
+#include "train/evaluation_warnings.h"
 
 // Raised when equal inputs give different predictions than before.
 enum { EVALUATE_BITS = 2 };
@@ -22,7 +23,9 @@ static const char NOTES[] =
     "manifest.yaml (accuracy, loss, figures per class, confusion matrix), and prints\n"
     "one line:\n"
     "    accuracy 0.6430 loss 1.0200 (10000 images)\n"
-    "or, with --json, {\"accuracy\", \"loss\", \"samples\"}.\n"
+    "or, with --json, {\"accuracy\", \"loss\", \"samples\"}. If always answering the\n"
+    "commonest class could give that accuracy, or the model never answers a class, a\n"
+    "line on standard error says so.\n"
     "\n"
     "--tta averages the logits of several views of each image: mirror, of the image\n"
     "and its mirror image; mirror-shift, also of both shifted by a pixel to the upper\n"
@@ -97,6 +100,7 @@ static status evaluate(const evaluate_settings *s, const char *folder, bool json
     TRY(evaluate_model_compute(&e, err));
     TRY(evaluate_model_write(&e, folder, m, err));
     TRY(json ? print_json(&e.result, s->tta, err) : print_result(&e.result, s->tta, err));
+    evaluation_warn(&e.result, tensor_file_metadata(&e.data.files[0], "classes"), s->log);
 out:
     evaluate_model_release(&e);
     output_unlock_folder(lock);

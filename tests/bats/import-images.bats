@@ -570,6 +570,53 @@ END
     fails_with 3 "test_images_in_train" "$BIN/manifest" get "$OUT/manifest.yaml" results.test_images_in_train
 }
 
+@test "an accuracy that always answering one class gives: at the import, by evaluate, on the first screen" {
+    need_tool train-single evaluate report
+    local most=0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1
+    make_images npz rare.npz x_train=160,8,8='|u1'=7,9 "y_train=160=|u1=$most" x_test=40,8,8='|u1'=7,9 "y_test=40=|u1=$most"
+    succeeds "$IMPORT" --from rare.npz --channels 3 --out "$OUT"
+    [[ $stderr == *"images of a class: from 10 ('1') to 190 ('0'); always answering '0' is right for 95.00 % of the test images"* ]] || fail "$stderr"
+    [ "$(value results.train_per_class.1) $(value results.test_per_class.0)" = "8 38" ]
+    experiment 2 rare
+    "$BIN/train-single" -q --device cpu --experiment mine.yaml --train "$OUT/train.st.zst" --out run/train
+    succeeds "$BIN/evaluate" -q --device cpu --model run/train/model.st.zst --data "$OUT/test.st.zst" --out run/evaluate
+    [[ $output == "accuracy 0.9500 "* ]] || fail "$output"
+    diff - <(cat <<<"$stderr") <<END
+evaluate: always answering '0' gives 0.9500 (38 of 40 images): this accuracy is not certainly higher
+evaluate: the model answers '0' for every image
+END
+    succeeds "$BIN/report" run --out report
+    sed '/!\[/q' report/report.md | grep -qF '**Always answering 0 gives 95.00 % (38 of 40 test images): this accuracy is not certainly higher.** The model answers 0 for every test image.'
+    succeeds "$BIN/report" run --lang zh --out report
+    sed '/!\[/q' report/report.md | grep -qF '**始终回答“0”即可得到 95.00 %（40 张测试图像中有 38 张属于该类）：不能断定这里的准确率更高。** 模型对所有测试图像都回答“0”。'
+    # Of several runs, those are named.
+    make_images classes alike 3 40
+    succeeds "$IMPORT" --from alike --size 8 --out "$OUT"
+    [[ $stderr == *"images of each class: 40"* ]] || fail "$stderr"
+    experiment 3 alike
+    local rate
+    for rate in 0.1 1e-9; do
+        "$BIN/train-single" -q --device cpu --experiment mine.yaml --set optimizer.lr=$rate --set epochs=20 --set name=at-$rate \
+            --train "$OUT/train.st.zst" --out "at-$rate/train"
+        succeeds "$BIN/evaluate" -q --device cpu --model "at-$rate/train/model.st.zst" --data "$OUT/test.st.zst" --out "at-$rate/evaluate"
+        [[ $rate == 1e-9 || -z $stderr ]] || fail "$stderr"
+    done
+    [[ $stderr == *"always answering 'c000' gives 0.3333 (8 of 24 images)"* ]] || fail "$stderr"
+    succeeds "$BIN/report" at-0.1 at-1e-9 --out report
+    sed '/!\[/q' report/report.md | grep -q '^\*\*Always answering c000 gives 33.33 % (8 of 24 test images): not certainly higher is the accuracy of at-1e-9.\*\*$' ||
+        fail "$(sed '/!\[/q' report/report.md)"
+    # Pictures of one class under the name of another.
+    mkdir mixed
+    cp -r alike mixed/train
+    cp -r alike mixed/test
+    cp alike/c001/* mixed/test/c002
+    "$IMPORT" -q --from mixed --name alike --size 8 --out mixed-data 2>/dev/null
+    succeeds "$BIN/evaluate" -q --device cpu --model at-0.1/train/model.st.zst --data mixed-data/test.st.zst --out at-0.1/evaluate
+    [ "$stderr" = "evaluate: the model never answers 'c002'" ] || fail "$stderr"
+    succeeds "$BIN/report" at-0.1 --out report
+    sed '/!\[/q' report/report.md | grep -q '^The model never answers c002.$'
+}
+
 @test "--classes keeps these classes, in this order" {
     mkdir -p s/train s/test
     local class

@@ -145,6 +145,12 @@ static void words_of_other_libraries(void **state) {
     }
     hint_find("batch_size", keys, count, HINT_KEYS, &note);
     assert_non_null(strstr(note, "all devices together"));
+    static const char *const balance[] = {"class_weights", "sampler", "WeightedRandomSampler",
+                                          "oversampling"};
+    for (size_t i = 0; i < COUNT(balance); i++) {
+        assert_null(hint_find(balance[i], keys, count, HINT_KEYS, &note));
+        assert_non_null(strstr(note, "every training image counts alike"));
+    }
 }
 
 // Options of other training programs, asked of a train tool.

@@ -54,11 +54,11 @@ static void wilson(void **state) {
                  {0, 20, 0.0000, 0.1611},
                  {1, 29, 0.0061, 0.1718}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        interval w = statistics_wilson(known[i].right, known[i].n);
+        interval w = interval_wilson(known[i].right, known[i].n);
         assert_near(w.low, known[i].low, 5.1e-5);
         assert_near(w.high, known[i].high, 5.1e-5);
     }
-    interval none = statistics_wilson(0, 0);
+    interval none = interval_wilson(0, 0);
     assert_true(none.low == 0 && none.high == 1);
 }
 

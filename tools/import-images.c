@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // import-images - your own pictures, from a folder of class folders or from arrays to tensor files.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,13 +22,18 @@
 
 enum { BITS = 1 }; // raise when equal pictures give different outputs than before
 
+static const double TEST_FRACTION = 0.2; // unless --test-fraction is given
+
 typedef struct arguments {
-    const char *from, *name, *classes;
+    cli_list sources;
+    const char *from; // the only one
+    const char *name, *classes;
     int64_t size, channels, seed;
     double test_fraction;
     raw_output output;
     // Derived from them:
     bool arrays, archive; // --from is a file: of arrays; or of pictures
+    bool fraction_given, seed_given;
     uint64_t bytes;
     char *own_name;
     yaml_node *wanted;   // of --classes; NULL: all
@@ -96,13 +102,19 @@ static status check_name(arguments *a, error *err) {
 
 static status check(arguments *a, error *err) {
     struct stat st;
-    if (!a->from)
-        return error_set(
-            err, STATUS_USAGE,
-            "--from is missing: pass a folder of class folders, an archive of it, or a "
-            ".npz file");
+    if (a->sources.count != 1)
+        return error_set(err, STATUS_USAGE, "--from is %s: pass %s",
+                         a->sources.count ? "given twice" : "missing",
+                         a->sources.count
+                             ? "one folder or file; several make several data sets"
+                             : "a folder of class folders, an archive of it, or a .npz file");
+    a->from = a->sources.items[0];
     if (a->channels == 2)
         return error_set(err, STATUS_USAGE, "bad value of --channels: expected 1 or 3");
+    a->fraction_given = !isnan(a->test_fraction);
+    a->seed_given = a->seed >= 0;
+    if (!a->fraction_given) a->test_fraction = TEST_FRACTION;
+    if (!a->seed_given) a->seed = 0;
     if (!(a->test_fraction > 0 && a->test_fraction < 1))
         return error_set(err, STATUS_USAGE,
                          "bad value of --test-fraction: %g: expected a number above 0 and below 1",
@@ -178,6 +190,16 @@ static void append_left(yaml_node *list, const image_left *left) {
     free(why);
 }
 
+// Appends the arrays and files that are left out.
+static void describe_unused(const strvec *names, yaml_node *results) {
+    if (!names->count) return;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < names->count && i < IMAGE_IMPORT_NAMED; i++)
+        append_left(
+            list, &(image_left){.path = names->items[i], .why = "in no pair of images and labels"});
+    yaml_put(results, "left_out", list);
+}
+
 static void describe_left(const image_left *left, size_t count, const char *key,
                           yaml_node *results) {
     if (!count) return;
@@ -218,6 +240,7 @@ static void describe_result(const arguments *a, const import_result *r, const ra
     yaml_put(results, "passed_over",
              yaml_new_integer((int64_t)image_folder_left(&a->folder) + r->left_out));
     describe_left(a->folder.left, a->folder.left_count, "left_out", results);
+    describe_unused(&r->unused, results);
 }
 
 // ---- The work ----
@@ -253,19 +276,36 @@ static void log_classes(const raw_dataset *d, const logger *log) {
     free(test);
 }
 
-static void log_summary(const arguments *a, const import_result *r, const raw_dataset *kept,
-                        const logger *log) {
-    log_parts(&a->folder, log);
-    for (size_t i = 0; i < a->folder.left_count && i < IMAGE_IMPORT_NAMED; i++) {
-        const image_left *left = &a->folder.left[i];
-        if (left->kind == LEFT_UNCHOSEN) continue; // --classes says so
+// Names what is left out; --classes says itself which classes are.
+static void log_left(const image_folder *f, const logger *log) {
+    for (size_t i = 0; i < f->left_count && i < IMAGE_IMPORT_NAMED; i++) {
+        const image_left *left = &f->left[i];
         if (left->kind == LEFT_FOLDER)
             log_warn(log, "left out folder '%s', pictures in it: %zu: %s", left->path,
                      left->pictures, left->why);
-        else
+        else if (left->kind != LEFT_UNCHOSEN)
             log_warn(log, "files left out: %zu, first '%s': %s", left->files, left->path,
                      left->why);
     }
+    if (f->left_count > IMAGE_IMPORT_NAMED)
+        log_warn(log, "left out, and not named here: %zu more folders",
+                 f->left_count - IMAGE_IMPORT_NAMED);
+}
+
+// Says which options the source's own split leaves without a use.
+static void log_idle(const arguments *a, bool split, const logger *log) {
+    const bool fraction = a->fraction_given, seed = a->seed_given;
+    if (split && (fraction || seed))
+        log_warn(log, "%s%s%s: without effect, since the source has its own split",
+                 fraction ? "--test-fraction" : "", fraction && seed ? " and " : "",
+                 seed ? "--seed" : "");
+}
+
+static void log_summary(const arguments *a, const import_result *r, const raw_dataset *kept,
+                        const logger *log) {
+    log_parts(&a->folder, log);
+    log_idle(a, r->split, log);
+    log_left(&a->folder, log);
     if (r->faulty)
         log_warn(log, "pictures with faults that cost no pixels: %zu, first '%s': %s", r->faulty,
                  r->first_faulty, r->fault);
@@ -345,9 +385,9 @@ out:
 }
 
 int main(int argc, char **argv) {
-    arguments a = {.test_fraction = 0.2, .output = {.lock = -1}};
+    arguments a = {.test_fraction = (double)NAN, .seed = -1, .output = {.lock = -1}};
     const cli_option options[] = {
-        {"from", CLI_STRING, &a.from, "DIR|FILE",
+        {"from", CLI_LIST, &a.sources, "DIR|FILE",
          "folder of class folders, archive of it, or file of arrays", 0, 0},
         {"size", CLI_INTEGER, &a.size, "N", "width and height of the images, in pixels", 1,
          IMAGE_RESIZE_MAX},
@@ -371,5 +411,7 @@ int main(int argc, char **argv) {
         .options = options,
         .notes = NOTES,
     };
-    return cli_main(&tool, argc, argv, import, &a);
+    const int code = cli_main(&tool, argc, argv, import, &a);
+    cli_list_release(&a.sources);
+    return code;
 }

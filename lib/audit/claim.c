@@ -84,6 +84,15 @@ static status check_percents(const yaml_node *mapping, claim_series kind, stated
     return rc;
 }
 
+// Lists of other lengths could not be checked against each other.
+static status check_classes(const yaml_node *mapping, const claim_row *row, error *err) {
+    const size_t accuracies = row->series[SERIES_CLASS_ACCURACIES].count;
+    const size_t samples = row->series[SERIES_CLASS_SAMPLES].count;
+    if (!accuracies || !samples || accuracies == samples) return STATUS_OK;
+    return yaml_error(mapping, err, "'class_accuracies' has %zu figures, 'class_samples' %zu",
+                      accuracies, samples);
+}
+
 // Reads the values in `mapping` into `row`, over those already there.
 static status read_row_values(claim *c, const yaml_node *mapping, claim_row *row, error *err) {
     static const char *const others[] = {"name", "where",      "measured", "source",
@@ -103,6 +112,7 @@ static status read_row_values(claim *c, const yaml_node *mapping, claim_row *row
     NEED(check_percents(mapping, SERIES_CLASS_ACCURACIES, &row->series[SERIES_CLASS_ACCURACIES],
                         err));
     NEED(check_percents(mapping, SERIES_UTILIZATION, &row->series[SERIES_UTILIZATION], err));
+    NEED(check_classes(mapping, row, err));
     NEED(field_labels(mapping, row->labels, err));
     NEED(field_source(mapping, &row->source, err));
     NEED(field_text(mapping, "note", &ignored, err));
@@ -249,8 +259,22 @@ static status read_speed_up(claim *c, const claim_row *row, const yaml_node *nod
     return rc;
 }
 
+// A row's own `over` says nothing without a speed-up; that of `common` is for the rows that have
+// one.
+static status check_over(const claim *c, error *err) {
+    const yaml_node *rows = yaml_find(c->root, "rows");
+    for (size_t i = 0; i < c->row_count; i++) {
+        const yaml_node *over = yaml_find(rows->items[i], "over");
+        if (over && !c->rows[i].values[QUANTITY_SPEED_UP].given)
+            return yaml_error(over, err,
+                              "'over' needs 'speed_up', the figure relative to that row");
+    }
+    return STATUS_OK;
+}
+
 static status read_statements(claim *c, error *err) {
     const yaml_node *list = yaml_find(c->root, "statements"), *rows = yaml_find(c->root, "rows");
+    NEED(check_over(c, err));
     for (size_t i = 0; i < c->row_count; i++)
         NEED(read_speed_up(c, &c->rows[i], rows->items[i], yaml_find(c->root, "common"), err));
     if (!list) return STATUS_OK;

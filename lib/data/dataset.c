@@ -106,6 +106,19 @@ static status read_class_count(const file_view *v, int *classes, error *err) {
     return rc;
 }
 
+// A tensor that nothing reads, such as the weights of samples, is no part of a data set.
+static status check_no_other(const file_view *v, error *err) {
+    for (size_t i = 0; i < v->file->count; i++) {
+        const tensor *t = &v->file->tensors[i];
+        if (t != v->images && t != v->labels && t != v->ids)
+            return error_set(err, STATUS_INPUT,
+                             "cannot read dataset: '%s': nothing reads its tensor '%.60s': a data "
+                             "set has images, labels and ids",
+                             v->path, t->name);
+    }
+    return STATUS_OK;
+}
+
 static status read_shape(file_view *v, dataset *d, error *err) {
     const int64_t any[4] = {-1, -1, -1, -1};
     status rc = tensor_file_require(v->file, v->path, "images", TENSOR_U8, 4, any, &v->images, err);
@@ -121,6 +134,7 @@ static status read_shape(file_view *v, dataset *d, error *err) {
     rc = labels_require(v->file, v->path, shape[0], &v->labels, err);
     if (rc != STATUS_OK) return rc;
     rc = tensor_file_require(v->file, v->path, "ids", TENSOR_U32, 1, shape, &v->ids, err);
+    if (rc == STATUS_OK) rc = check_no_other(v, err);
     d->channels = (int)shape[1];
     d->height = (int)shape[2];
     d->width = (int)shape[3];

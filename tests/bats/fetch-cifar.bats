@@ -259,6 +259,8 @@ mirrors() {
     fails_with 3 "mirrors.yaml:.*'schema' \(lockstep.mirrors/1\)" "$CIFAR" --mirrors "$file" --out "$OUT"
     mirrors "cifar10: [/data/cifar.tar.gz]" >"$file"
     fails_with 3 "mirrors.yaml:3:.*expected a URL, got '/data/cifar.tar.gz'" "$CIFAR" --mirrors "$file" --out "$OUT"
+    mirrors "cifar-10: ['http://127.0.0.1:1/']" >"$file"
+    fails_with 3 "mirrors.yaml:3:.*unknown key 'cifar-10': did you mean 'cifar10'\?" "$CIFAR" --mirrors "$file" --out "$OUT"
     mirrors "cifar10: http://127.0.0.1/" >"$file"
     fails_with 3 "mirrors.yaml:3:.*expected a list of URLs" "$CIFAR" --mirrors "$file" --out "$OUT"
     fails_with 3 "'$WORK/absent'" "$CIFAR" --mirrors "$WORK/absent" --out "$OUT"

@@ -463,6 +463,35 @@ bad() {
     nothing_in "$OUT"
 }
 
+@test "arrays, files and options that are not used are named, and listed in the manifest" {
+    make_images npz a.npz x=6,4,4='|u1' y=6='|u1' weights=6='<f4'=1 x_test=6,4,4='|u1'
+    echo text >note.txt
+    "$PYTHON" -c 'import zipfile; zipfile.ZipFile("a.npz", "a").write("note.txt")'
+    succeeds "$IMPORT" -q --from a.npz --out "$OUT"
+    diff - <(cat <<<"$stderr") <<END
+import-images: arrays in no pair of images and labels are left out: weights, x_test
+import-images: files that are no arrays are left out: note.txt
+END
+    [ "$(value results.left_out.0.path) $(value results.left_out.1.path) $(value results.left_out.2.path)" = "weights x_test note.txt" ]
+    make_images npz b.npz x_train=6,4,4='|u1' y_train=6='|u1' x_test=3,4,4='|u1'=9 y_test=3='|u1' x=3,4,4='|u1' y_val=3='|u1'
+    succeeds "$IMPORT" -q --from b.npz --seed 3 --test-fraction 0.5 --out "$OUT"
+    diff - <(cat <<<"$stderr") <<END
+import-images: arrays in no pair of images and labels are left out: x, y_val
+import-images: --test-fraction and --seed: without effect, since the source has its own split
+END
+    mkdir s
+    make_images classes s/train 2 2
+    make_images classes s/test 2 1
+    make_images png s/test/c000/00.png rgb 8 8 9
+    make_images png s/test/c001/00.png rgb 8 8 8
+    succeeds "$IMPORT" -q --from s --size 4 --seed 1 --out "$OUT"
+    [ "$stderr" = "import-images: --seed: without effect, since the source has its own split" ]
+    fails_with 2 "--from is given twice" "$IMPORT" --from s --from a.npz --size 4 --out none
+    mkdir -p "s/$(printf 'd/%.0s' {1..16})"
+    fails_with 3 "cannot import 's': 'd/d/.*' is in more than 15 folders" "$IMPORT" --from s --size 4 --out none
+    nothing_in none
+}
+
 @test "unusable arrays are refused by name" {
     bad "expected the arrays x and y.*; it has x$" x=6,4,4='|u1'
     bad "; it has arr_0, arr_1$" arr_0=6,4,4='|u1' arr_1=6='|u1'

@@ -378,7 +378,8 @@ static void refuses_bad_tensors(void **state) {
     static const struct {
         int what;
         const char *why;
-    } cases[] = {{0, "images"}, {1, "images"}, {2, "labels"}, {3, "ids"}, {4, "ids"}};
+    } cases[] = {{0, "images"}, {1, "images"}, {2, "labels"},
+                 {3, "ids"},    {4, "ids"},    {5, "nothing reads its tensor 'weights'"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int bad = cases[i].what;
         tensor_file f = {0};
@@ -390,6 +391,7 @@ static void refuses_bad_tensors(void **state) {
         tensor_file_add(&f, "labels", TENSOR_U8, 1, bad == 2 ? fewer : count, x->labels);
         if (bad != 3)
             tensor_file_add(&f, "ids", bad == 4 ? TENSOR_U8 : TENSOR_U32, 1, count, x->ids);
+        if (bad == 5) tensor_file_add(&f, "weights", TENSOR_U8, 1, count, x->labels);
         assert_int_equal(tensor_file_write(x->file, &f, NULL), STATUS_OK);
         tensor_file_release(&f);
         expect_refusal(x->file, x->file, cases[i].why);

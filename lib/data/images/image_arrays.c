@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Imports pictures that are already arrays: x and y of a .npz file.
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,89 +13,35 @@
 #include "data/images/npz.h"
 #include "data/labels.h"
 
-// ---- Names ----
-
-// Of each part there may be two arrays: pictures and labels.
-typedef enum part { ALL, TRAIN, TEST, VALIDATION, PARTS } part;
-enum { ARRAYS = 2 * PARTS, NAME_BYTES = 32 };
-
-static const struct {
-    const char *word;
-    part part;
-} part_words[] = {
-    {"training", TRAIN}, {"train", TRAIN},           {"testing", TEST},     {"test", TEST},
-    {"val", VALIDATION}, {"validation", VALIDATION}, {"valid", VALIDATION}, {"", ALL},
-};
-
-static const struct {
-    const char *word;
-    int array; // 0: pictures; 1: labels
-} array_words[] = {
-    {"x", 0},      {"image", 0}, {"images", 0}, {"img", 0},    {"imgs", 0},   {"data", 0},
-    {"pixels", 0}, {"y", 1},     {"label", 1},  {"labels", 1}, {"target", 1}, {"targets", 1},
-};
-
-// The pictures or labels of a part: "train" and "x" in either order.
-static int place_of_part(const char *letters, size_t k) {
-    const char *word = part_words[k].word;
-    const size_t length = strlen(letters), own = strlen(word);
-    for (size_t w = 0; w < sizeof array_words / sizeof *array_words; w++) {
-        const char *rest = array_words[w].word;
-        const size_t other = strlen(rest);
-        if (length != own + other) continue;
-        const bool before = !memcmp(letters, word, own) && !memcmp(letters + own, rest, other);
-        const bool after = !memcmp(letters, rest, other) && !memcmp(letters + other, word, own);
-        if (before || after) return 2 * (int)part_words[k].part + array_words[w].array;
-    }
-    return -1;
-}
-
-// Capitals, '_' and other signs do not matter: X_train, trainX, train_images.
-static int place_of(const char *name) {
-    char letters[NAME_BYTES];
-    size_t count = 0;
-    int place = -1;
-    for (; *name; name++) {
-        if (isdigit((unsigned char)*name) || count == sizeof letters - 1) return -1;
-        if (isalpha((unsigned char)*name)) letters[count++] = (char)tolower((unsigned char)*name);
-    }
-    letters[count] = '\0';
-    for (size_t k = 0; place < 0 && k < sizeof part_words / sizeof *part_words; k++)
-        place = place_of_part(letters, k);
-    return place;
-}
-
 typedef struct pictures {
     const uint8_t *pixels;
-    const npz_array *images, *labels;
+    const named_array *images, *labels;
     uint32_t count;
     int height, width, channels;
     bool planes; // [C][H][W]; else [H][W][C]
 } pictures;
 
-static status refuse(const char *path, const npz_array *a, const char *why, error *err) {
+static status refuse(const char *path, const named_array *a, const char *why, error *err) {
     return error_set(err, STATUS_INPUT, "cannot import '%s': array '%s' %s", path, a->name, why);
 }
 
-// ---- Arrays and their layout ----
-
-static bool has(const npz_array *arrays, part which) {
-    return arrays[2 * which].bytes && arrays[2 * which + 1].bytes;
-}
-
 // Chooses the parts to read. Where there is no test part, the validation part is it.
-static status choose_parts(const char *path, const npz_array *arrays, const char *names,
-                           part parts[RAW_SPLITS], int *count, error *err) {
-    const part test = has(arrays, TEST) ? TEST : VALIDATION;
-    const bool all = has(arrays, ALL), both = has(arrays, TRAIN) && has(arrays, test);
-    if (all == both)
-        return error_set(err, STATUS_INPUT,
-                         "cannot import '%s': expected the arrays x and y, or x_train, y_train, "
-                         "x_test and y_test, or such names as images and labels, X_train, "
-                         "train_images; it has %s",
-                         path, *names ? names : "none");
+static status choose_parts(const char *path, const array_list *l, array_part parts[RAW_SPLITS],
+                           int *count, error *err) {
+    const array_part test = array_list_has(l, ARRAYS_TEST) ? ARRAYS_TEST : ARRAYS_VALIDATION;
+    const bool all = array_list_has(l, ARRAYS_ALL);
+    if (all == (array_list_has(l, ARRAYS_TRAIN) && array_list_has(l, test))) {
+        char *names = array_list_text(&l->names);
+        error_set(err, STATUS_INPUT,
+                  "cannot import '%s': expected the arrays x and y, or x_train, y_train, x_test "
+                  "and y_test, or such names as images and labels, X_train, train_images; it has "
+                  "%s",
+                  path, names);
+        free(names);
+        return STATUS_INPUT;
+    }
     *count = all ? 1 : RAW_SPLITS;
-    parts[RAW_TRAIN] = all ? ALL : TRAIN;
+    parts[RAW_TRAIN] = all ? ARRAYS_ALL : ARRAYS_TRAIN;
     parts[RAW_TEST] = test;
     return STATUS_OK;
 }
@@ -110,7 +55,7 @@ static bool is_square(int64_t count, int *side) {
     return (int64_t)*side * *side == count;
 }
 
-static status refuse_shape(const char *path, const npz_array *a, error *err) {
+static status refuse_shape(const char *path, const named_array *a, error *err) {
     const npy *n = &a->array;
     char text[200];
     int side;
@@ -147,7 +92,7 @@ static void find_range(const npy *n, double *least, double *most) {
 }
 
 // Pixels are not guessed from other numbers: the message says what they are, and how to convert.
-static status refuse_elements(const char *path, const npz_array *a, error *err) {
+static status refuse_elements(const char *path, const named_array *a, error *err) {
     double least, most;
     char way[160];
     find_range(&a->array, &least, &most);
@@ -163,7 +108,7 @@ static status refuse_elements(const char *path, const npz_array *a, error *err) 
                      path, a->name, npy_elements(&a->array), a->array.type, least, most, way);
 }
 
-static status lay_out(const char *path, const npz_array *a, pictures *p, error *err) {
+static status lay_out(const char *path, const named_array *a, pictures *p, error *err) {
     const npy *n = &a->array;
     const int64_t *s = n->shape;
     const bool last = n->rank == 4 && are_channels(s[3]);
@@ -201,7 +146,7 @@ static bool is_one_hot(const npy *n) {
 }
 
 static status refuse_label_shape(const char *path, const pictures *p, error *err) {
-    const npz_array *a = p->labels;
+    const named_array *a = p->labels;
     const npy *n = &a->array;
     if (n->rank != 2 || n->shape[1] < 2 || n->shape[0] != (int64_t)p->count)
         return error_set(err, STATUS_INPUT,
@@ -220,7 +165,7 @@ static status refuse_label_shape(const char *path, const pictures *p, error *err
 // Marks in seen[] the labels that occur.
 static status check_labels(const char *path, const pictures *p, bool seen[LABELS_MAX_CLASSES],
                            error *err) {
-    const npz_array *a = p->labels;
+    const named_array *a = p->labels;
     const npy *n = &a->array;
     if (n->rank < 1 || n->rank > 2 || (n->rank == 2 && n->shape[1] != 1) ||
         n->shape[0] != (int64_t)p->count)
@@ -250,7 +195,7 @@ static status count_classes(const char *path, const pictures *p,
                             const bool seen[LABELS_MAX_CLASSES], int *classes, error *err) {
     const char *name = p->labels->name;
     int least = 0, most = LABELS_MAX_CLASSES - 1, gap, end;
-    char missing[32], also[NAME_BYTES + 20] = "";
+    char missing[32], also[100] = "";
     while (!seen[least]) least++;
     while (!seen[most]) most--;
     for (gap = least; gap < most && seen[gap];) gap++;
@@ -373,39 +318,66 @@ static status take_all(const pictures *p, int lists, const image_import *s, impo
 }
 
 // A third part is neither trained on nor tested with.
-static void note_left_out(const npz_array *arrays, const part parts[RAW_SPLITS], int lists,
-                          import_result *r, const logger *log) {
-    const npz_array *left = &arrays[2 * VALIDATION];
-    if (lists != RAW_SPLITS || parts[RAW_TEST] == VALIDATION || !left->bytes) return;
-    r->left_out = left->array.rank ? left->array.shape[0] : 0;
+static void note_validation(const array_list *l, int64_t *images, strvec *unused,
+                            const logger *log) {
+    const named_array *left = &l->images[ARRAYS_VALIDATION];
+    size_t kept = 0;
+    *images = left->array.rank ? left->array.shape[0] : 0;
     log_warn(log, "array '%s' is left out: %" PRId64 " images, neither trained on nor tested with",
-             left->name, r->left_out);
+             left->name, *images);
+    for (size_t i = 0; i < unused->count; i++) {
+        char *name = unused->items[i];
+        const named_array *labels = &l->labels[ARRAYS_VALIDATION];
+        if (strcmp(name, left->name) == 0 || (labels->name && strcmp(name, labels->name) == 0))
+            free(name);
+        else
+            unused->items[kept++] = name;
+    }
+    unused->count = kept;
+}
+
+static void note_others(const strvec *names, const char *what, const logger *log) {
+    char *list = array_list_text(names);
+    if (names->count) log_warn(log, "%s are left out: %s", what, list);
+    free(list);
+}
+
+// Names what is not used.
+static void note_left_out(const array_list *l, const array_part parts[RAW_SPLITS], int count,
+                          import_result *r, const logger *log) {
+    array_list_unused(l, parts, count, &r->unused);
+    const char *third = l->images[ARRAYS_VALIDATION].name;
+    if (third && strvec_has(&r->unused, third)) note_validation(l, &r->left_out, &r->unused, log);
+    note_others(&r->unused, "arrays in no pair of images and labels", log);
+    note_others(&l->others, "files that are no arrays", log);
+    strvec_add_all(&r->unused, &l->others);
 }
 
 status import_arrays(const char *path, const image_import *s, const logger *log, import_result *r,
                      error *err) {
-    npz_array arrays[ARRAYS] = {{0}};
-    part parts[RAW_SPLITS] = {ALL};
+    array_list l;
+    array_part parts[RAW_SPLITS] = {ARRAYS_ALL};
     int lists = 0, classes = 0;
     bool seen[LABELS_MAX_CLASSES] = {false};
     pictures p[RAW_SPLITS] = {{0}};
-    char names[NPZ_NAMES_BYTES] = "";
     status rc;
     *r = (import_result){0};
-    TRY(npz_read(path, place_of, arrays, ARRAYS, names, err));
-    TRY(choose_parts(path, arrays, names, parts, &lists, err));
+    TRY(npz_read(path, &l, err));
+    TRY(choose_parts(path, &l, parts, &lists, err));
+    r->split = lists == RAW_SPLITS;
     for (int k = 0; k < lists; k++) {
-        TRY(lay_out(path, &arrays[2 * parts[k]], &p[k], err));
-        p[k].labels = &arrays[2 * parts[k] + 1];
+        TRY(lay_out(path, &l.images[parts[k]], &p[k], err));
+        p[k].labels = &l.labels[parts[k]];
         TRY(check_labels(path, &p[k], seen, err));
     }
     TRY(count_classes(path, p, seen, &classes, err));
     if (lists == RAW_SPLITS) TRY(check_same(path, p, err));
     name_classes(r, classes);
     TRY(take_all(p, lists, s, r, err));
-    note_left_out(arrays, parts, lists, r, log);
+    note_left_out(&l, parts, lists, r, log);
 out:
-    npz_release(arrays, ARRAYS);
-    if (rc == STATUS_INPUT && !*names) rc = foreign_file("cannot import", path, WANTED_ARRAYS, err);
+    if (rc == STATUS_INPUT && !l.names.count)
+        rc = foreign_file("cannot import", path, WANTED_ARRAYS, err);
+    array_list_release(&l);
     return rc;
 }

@@ -29,6 +29,7 @@ void import_release(import_result *r) {
     for (size_t i = 0; i < IMAGE_IMPORT_NAMED; i++) free((char *)r->named[i].why);
     for (int k = 0; r->class_names && k < r->data.classes; k++) free(r->class_names[k]);
     free(r->class_names);
+    strvec_release(&r->unused);
     raw_dataset_release(&r->data);
     *r = (import_result){0};
 }
@@ -314,7 +315,8 @@ status import_folder(const image_folder *f, const image_import *s, const logger 
     importing x = {.folder = f, .log = log, .result = r};
     const int lists = 1 + f->is_split;
     status rc = STATUS_OK;
-    *r = (import_result){.data = {.name = s->name,
+    *r = (import_result){.split = f->is_split,
+                         .data = {.name = s->name,
                                   .channels = s->channels ? s->channels : 3,
                                   .height = s->size,
                                   .width = s->size,

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/strvec.h"
 #include "data/images/image.h"
 #include "data/images/image_folder.h"
 #include "data/source/raw_dataset.h"
@@ -27,8 +28,10 @@ typedef struct image_import {
 // The data set, the names that it points to, and the files that could not be read.
 typedef struct import_result {
     raw_dataset data;
+    bool split;         // as the source has it
     char **class_names; // of arrays; NULL: the folder's
     int64_t left_out;   // images of a third part of the arrays
+    strvec unused;      // names of other arrays and files that are left out
     size_t unreadable;
     image_left named[IMAGE_IMPORT_NAMED]; // .files is 0; .why is the result's
     size_t faulty;                        // with faults that cost no pixels (image.h)
@@ -48,7 +51,7 @@ status import_folder(const image_folder *f, const image_import *s, const logger 
 // names that libraries give them. Pictures are |u1 [N][H][W], [N][H][W][C] or [N][C][H][W] with C
 // of 1 or 3. Labels are integers [N] or [N][1], from 0 on, and the class names are these numbers. A
 // sample's key in the split is its index. A validation part is left out, with a warning, unless it
-// stands for a test part that is not there.
+// stands for a test part that is not there, and so is whatever else is in the file.
 status import_arrays(const char *path, const image_import *s, const logger *log, import_result *r,
                      error *err) MUST_CHECK;
 

@@ -90,6 +90,11 @@ static status add_found(const char *top, const char *inner, int depth, const cha
 
 static status read_entry(const char *top, size_t at, image_tree *t, error *err) {
     const image_entry entry = t->entries[at]; // adding others may move it
+    if (entry.depth >= IMAGE_TREE_DEPTH && entry.hidden) return STATUS_OK;
+    if (entry.depth >= IMAGE_TREE_DEPTH)
+        return error_set(err, STATUS_INPUT,
+                         "cannot import '%s': '%.200s' is in more than %d folders", top, entry.path,
+                         IMAGE_TREE_DEPTH - 1);
     char *path = memory_format(*entry.path ? "%s/%s" : "%s%s", top, entry.path);
     status rc = STATUS_OK;
     DIR *dir = opendir(path);
@@ -108,8 +113,7 @@ status image_tree_read_folder(const char *path, image_tree *t, error *err) {
     *t = (image_tree){0};
     status rc = add(t, memory_string(""), true, err);
     for (size_t i = 0; rc == STATUS_OK && i < t->count; i++)
-        if (t->entries[i].folder && t->entries[i].depth < IMAGE_TREE_DEPTH)
-            rc = read_entry(path, i, t, err);
+        if (t->entries[i].folder) rc = read_entry(path, i, t, err);
     if (rc == STATUS_OK) qsort(t->entries, t->count, sizeof *t->entries, by_path);
     return rc;
 }

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-// A folder is read to this depth, and an archive with deeper folders is refused.
+// A folder or an archive with folders at this depth is refused.
 enum { IMAGE_TREE_DEPTH = 16 };
 
 typedef struct image_entry {

@@ -68,7 +68,10 @@ static status check_mirrors(const yaml_node *root, const yaml_node **lists, erro
     if (!yaml_find(root, "schema") || !*lists || (*lists)->kind != YAML_MAPPING)
         return yaml_error(root, err, "expected 'schema' (%s) and 'mirrors' (a list per data set)",
                           MIRRORS_SCHEMA);
+    const char *sets[DATASETS];
+    for (size_t i = 0; i < DATASETS; i++) sets[i] = dataset_list[i].name;
     status rc = yaml_check_keys(root, known, sizeof known / sizeof *known, err);
+    if (rc == STATUS_OK) rc = yaml_check_keys(*lists, sets, DATASETS, err);
     if (rc == STATUS_OK) rc = yaml_string(yaml_find(root, "schema"), "schema", &schema, err);
     if (rc == STATUS_OK && strcmp(schema, MIRRORS_SCHEMA) != 0)
         rc = yaml_error(yaml_find(root, "schema"), err, "'schema': expected %s, got '%s'",

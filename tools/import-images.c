@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // import-images - your own pictures, from a folder of class folders or from arrays to tensor files.
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,10 @@
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
+#include "data/images/image_source.h"
 #include "data/images/starter.h"
 #include "data/labels.h"
+#include "data/source/archive.h"
 #include "data/source/dataset_list.h"
 #include "experiment/lookup.h"
 
@@ -32,26 +35,29 @@ typedef struct arguments {
     double test_fraction;
     raw_output output;
     // Derived from them:
-    bool arrays, archive; // --from is a file: of arrays; or of pictures
     bool fraction_given, seed_given;
-    uint64_t bytes;
     char *own_name;
     yaml_node *wanted;   // of --classes; NULL: all
     const char **chosen; // of arrays: their names
-    image_folder folder;
+    image_source source;
 } arguments;
 
 static const char NOTES[] =
     "DIR contains one folder of .jpg, .jpeg and .png files per class; or it contains\n"
     "train/ and test/ (or val/), each with such folders, and then nothing is split.\n"
-    "An archive (such as .zip or .tar.gz) of such a folder is read as the folder is.\n"
-    "Every picture is resized so that its shorter side is N, and cropped to the\n"
-    "centre square. FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or\n"
-    "[N,C,H,W] and labels y, or x_train, y_train, x_test and y_test (or such names\n"
-    "as train_images); without --size they are not resized. What is not imported is\n"
-    "listed on standard error and in the manifest: unreadable pictures, other files,\n"
-    "and other folders. DIR/NAME.yaml is an experiment to begin with, and\n"
-    "DIR/models/NAME.yaml its model, unless these files are there already.\n"
+    "Pictures in folders inside a class folder belong to the class. An archive (such\n"
+    "as .zip or .tar.gz) of such a folder is read as the folder is. Every picture is\n"
+    "resized so that its shorter side is N, and cropped to the centre square.\n"
+    "\n"
+    "FILE.npz contains unsigned bytes x [N,H,W], [N,H,W,C] or [N,C,H,W] and labels y,\n"
+    "or x_train, y_train, x_test and y_test (or such names as train_images). DIR, or\n"
+    "an archive, may contain IDX files instead, such as train-images-idx3-ubyte of\n"
+    "MNIST's like, plain or as .gz. Without --size, arrays are not resized.\n"
+    "\n"
+    "What is not imported is listed on standard error and in the manifest: unreadable\n"
+    "pictures, other files, folders and arrays. DIR/NAME.yaml is an experiment to\n"
+    "begin with, and DIR/models/NAME.yaml its model, unless these files are there\n"
+    "already.\n"
     "\n"
     "Examples:\n"
     "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
@@ -62,24 +68,17 @@ static const char NOTES[] =
 
 // ---- The command line ----
 
-// Returns how many of the `length` bytes of a file's name are left without an ending of archives.
-static size_t without_ending(const char *name, size_t length) {
-    static const char *const endings[] = {".npz", ".zip", ".gz",  ".bz2", ".xz",
-                                          ".zst", ".lz4", ".tgz", ".txz", ".tar"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t own = strlen(endings[i]);
-        if (length > own && strncasecmp(name + length - own, endings[i], own) == 0) length -= own;
-    }
-    return length;
-}
-
 // The base name, without .npz or .tar.gz.
 static void default_name(arguments *a) {
     size_t end = strlen(a->from), begin;
     while (end > 1 && a->from[end - 1] == '/') end--;
     for (begin = end; begin > 0 && a->from[begin - 1] != '/';) begin--;
-    if (a->arrays || a->archive) end = begin + without_ending(a->from + begin, end - begin);
-    a->own_name = memory_format("%.*s", (int)(end - begin), a->from + begin);
+    const char *name = a->from + begin;
+    size_t length = end - begin, cut;
+    while (a->source.is_file && (cut = archive_ending(name, length))) length -= cut;
+    if (a->source.is_file && length > 4 && strncasecmp(name + length - 4, ".npz", 4) == 0)
+        length -= 4;
+    a->own_name = memory_format("%.*s", (int)length, name);
     a->name = a->own_name;
 }
 
@@ -101,13 +100,13 @@ static status check_name(arguments *a, error *err) {
 }
 
 static status check(arguments *a, error *err) {
-    struct stat st;
     if (a->sources.count != 1)
-        return error_set(err, STATUS_USAGE, "--from is %s: pass %s",
-                         a->sources.count ? "given twice" : "missing",
-                         a->sources.count
-                             ? "one folder or file; several make several data sets"
-                             : "a folder of class folders, an archive of it, or a .npz file");
+        return error_set(
+            err, STATUS_USAGE, "--from is %s: pass %s",
+            a->sources.count ? "given twice" : "missing",
+            a->sources.count
+                ? "one folder or file; several make several data sets"
+                : "a folder of class folders or of IDX files, an archive of it, or a .npz file");
     a->from = a->sources.items[0];
     if (a->channels == 2)
         return error_set(err, STATUS_USAGE, "bad value of --channels: expected 1 or 3");
@@ -120,13 +119,8 @@ static status check(arguments *a, error *err) {
                          "bad value of --test-fraction: %g: expected a number above 0 and below 1",
                          a->test_fraction);
     if (!a->output.print_key && raw_output_check(&a->output, err) != STATUS_OK) return STATUS_USAGE;
-    if (stat(a->from, &st) != 0)
-        return error_set(err, STATUS_INPUT, "cannot read: '%s': No such file or directory",
-                         a->from);
-    a->archive = !S_ISDIR(st.st_mode) && image_tree_is_archive(a->from);
-    a->arrays = !S_ISDIR(st.st_mode) && !a->archive;
-    a->bytes = (uint64_t)st.st_size;
-    if (!a->arrays && !a->size)
+    NEED(image_source_open(a->from, &a->source, err));
+    if (a->source.kind == SOURCE_PICTURES && !a->size)
         return error_set(err, STATUS_USAGE,
                          "--size is missing: pass the width and height of the images in pixels");
     if (a->classes) {
@@ -138,22 +132,37 @@ static status check(arguments *a, error *err) {
 
 // ---- The manifest ----
 
-static void describe_folder(const arguments *a, yaml_node *parameters) {
+static void describe_folder(const image_folder *f, yaml_node *parameters) {
     char hash[SHA256_TEXT_BYTES];
     yaml_node *files = yaml_new(YAML_MAPPING);
-    const int64_t count = (int64_t)(a->folder.lists[0].count + a->folder.lists[1].count);
-    image_folder_hash(&a->folder, hash);
-    yaml_put(files, "count", yaml_new_integer(count));
+    image_folder_hash(f, hash);
+    yaml_put(files, "count", yaml_new_integer((int64_t)(f->lists[0].count + f->lists[1].count)));
     yaml_put(files, "sha256", yaml_new_string(hash));
     yaml_put(parameters, "files", files);
 }
 
-static status describe_file(const arguments *a, manifest *m, error *err) {
+static status describe_file(const char *path, manifest *m, error *err) {
     char hash[SHA256_TEXT_BYTES];
-    const manifest_file file = {.path = a->from, .bytes = a->bytes, .sha256 = hash};
-    NEED(sha256_file(a->from, hash, err));
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return error_system(err, STATUS_INPUT, errno, "cannot read: '%s'", path);
+    const manifest_file file = {.path = path, .bytes = (uint64_t)st.st_size, .sha256 = hash};
+    NEED(sha256_file(path, hash, err));
     manifest_add_input(m, &file);
     return STATUS_OK;
+}
+
+static status describe_source(const arguments *a, manifest *m, error *err) {
+    const image_source *s = &a->source;
+    status rc = STATUS_OK;
+    if (s->is_file) return describe_file(a->from, m, err);
+    if (s->kind == SOURCE_PICTURES) describe_folder(&s->folder, manifest_parameters(m));
+    for (size_t i = 0; rc == STATUS_OK && i < s->idx.names.count; i++) {
+        char *path = memory_format("%s/%s", a->from, s->idx.names.items[i]);
+        rc = describe_file(path, m, err);
+        free(path);
+    }
+    return rc;
 }
 
 static status describe(const arguments *a, manifest *m, error *err) {
@@ -162,14 +171,11 @@ static status describe(const arguments *a, manifest *m, error *err) {
     yaml_put(p, "size", yaml_new_integer(a->size));
     yaml_put(p, "channels", yaml_new_integer(a->channels));
     if (a->wanted) yaml_put(p, "classes", yaml_copy(a->wanted));
-    if (!a->folder.is_split) {
+    if (!a->source.folder.is_split) {
         yaml_put(p, "test_fraction", yaml_new_number(a->test_fraction));
         yaml_put(p, "seed", yaml_new_integer(a->seed));
     }
-    if (a->arrays || a->archive)
-        NEED(describe_file(a, m, err));
-    else
-        describe_folder(a, p);
+    NEED(describe_source(a, m, err));
     raw_output_describe(&a->output, m);
     return STATUS_OK;
 }
@@ -238,8 +244,8 @@ static void describe_result(const arguments *a, const import_result *r, const ra
     describe_left(r->named, r->unreadable, "unreadable", results);
     if (r->faulty) yaml_put(results, "faulty_count", yaml_new_integer((int64_t)r->faulty));
     yaml_put(results, "passed_over",
-             yaml_new_integer((int64_t)image_folder_left(&a->folder) + r->left_out));
-    describe_left(a->folder.left, a->folder.left_count, "left_out", results);
+             yaml_new_integer((int64_t)image_folder_left(&a->source.folder) + r->left_out));
+    describe_left(a->source.folder.left, a->source.folder.left_count, "left_out", results);
     describe_unused(&r->unused, results);
 }
 
@@ -251,6 +257,16 @@ static void log_parts(const image_folder *f, const logger *log) {
         log_info(log, "training images: '%s'; test images: '%s'", f->parts[0], f->parts[1]);
     else if (!f->is_split && f->parts[0] && *f->parts[0])
         log_info(log, "all images: '%s', the only folder of class folders", f->parts[0]);
+    if (f->alike[0])
+        log_warn(log,
+                 "classes '%s' and '%s' differ in case or blanks alone: if they are one, put "
+                 "their pictures into one folder",
+                 f->alike[0], f->alike[1]);
+    if (f->inner)
+        log_info(log,
+                 "pictures in folders inside a class folder, which belong to the class: %zu, "
+                 "first '%s'",
+                 f->inner, f->first_inner);
 }
 
 // How many images a class has and, where that differs, what always answering one class gives.
@@ -303,9 +319,9 @@ static void log_idle(const arguments *a, bool split, const logger *log) {
 
 static void log_summary(const arguments *a, const import_result *r, const raw_dataset *kept,
                         const logger *log) {
-    log_parts(&a->folder, log);
+    log_parts(&a->source.folder, log);
     log_idle(a, r->split, log);
-    log_left(&a->folder, log);
+    log_left(&a->source.folder, log);
     if (r->faulty)
         log_warn(log, "pictures with faults that cost no pixels: %zu, first '%s': %s", r->faulty,
                  r->first_faulty, r->fault);
@@ -357,7 +373,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
                                    .channels = (int)a->channels,
                                    .test_fraction = a->test_fraction,
                                    .seed = (uint64_t)a->seed};
-    if (!a->arrays) TRY(image_folder_list(a->from, a->archive, a->wanted, &a->folder, err));
+    TRY(image_source_list(a->from, a->wanted, &a->source, err));
     if (!a->output.print_key) TRY(raw_output_open(&a->output, NULL, &a->from, 1, call->log, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     TRY(describe(a, &m, err));
@@ -365,10 +381,12 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
         TRY(manifest_print_key(&m, call->answers, err));
         goto out;
     }
-    TRY(a->arrays ? import_arrays(a->from, &settings, call->log, &r, err)
-                  : import_folder(&a->folder, &settings, call->log, &r, err));
+    const bool arrays = a->source.kind != SOURCE_PICTURES;
+    const idx_files *idx = a->source.kind == SOURCE_IDX ? &a->source.idx : NULL;
+    TRY(arrays ? import_arrays(a->from, idx, &settings, call->log, &r, err)
+               : import_folder(&a->source.folder, &settings, call->log, &r, err));
     raw_dataset kept = r.data; // r owns its memory
-    if (a->arrays && a->wanted) TRY(raw_dataset_keep(&kept, a->wanted, a->chosen, err));
+    if (arrays && a->wanted) TRY(raw_dataset_keep(&kept, a->wanted, a->chosen, err));
     describe_result(a, &r, &kept, &m);
     TRY(raw_dataset_write(&kept, &a->output, call->log, &m, err));
     log_summary(a, &r, &kept, call->log);
@@ -376,7 +394,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
 out:
     raw_output_close(&a->output);
     import_release(&r);
-    image_folder_release(&a->folder);
+    image_source_release(&a->source);
     manifest_release(&m);
     yaml_free(a->wanted);
     free(a->chosen);
@@ -407,7 +425,7 @@ int main(int argc, char **argv) {
         .name = "import-images",
         .usage =
             "--from DIR|ARCHIVE --size N [--test-fraction F] [--seed S] [--name NAME] --out DIR\n"
-            "--from FILE.npz [--size N] [--test-fraction F] [--seed S] [--name NAME] --out DIR",
+            "--from FILE.npz|DIR [--size N] [--test-fraction F] [--seed S] [--name NAME] --out DIR",
         .options = options,
         .notes = NOTES,
     };

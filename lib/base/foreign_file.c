@@ -62,6 +62,8 @@ static const struct {
     {0, BYTES("BZh"), "compressed by bzip2", {UNPACK, UNPACK, WANTED}},
     {0, BYTES("\xfd""7zXZ"), "compressed by xz", {UNPACK, UNPACK, WANTED}},
     {0, BYTES("\x28\xb5\x2f\xfd"), "compressed by zstd", {WANTED, UNPACK, WANTED}},
+    {0, BYTES("7z\xbc\xaf\x27\x1c"), "a 7z archive", {UNPACK, UNPACK, UNPACK}},
+    {0, BYTES("Rar!\x1a\7"), "a RAR archive", {UNPACK, UNPACK, UNPACK}},
     {257, BYTES("ustar"), "a tar archive", {UNPACK, UNPACK, WANTED}},
     {0, BYTES("\x93NUMPY"), "one NumPy array",
      {"tensor import --format npy makes a tensor file of it",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/spelling.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -30,9 +31,20 @@ size_t spelling_distance(const char *a, const char *b) {
     return strlen(a) > LONGEST_WORD || strlen(b) > LONGEST_WORD ? SIZE_MAX : edit_distance(a, b);
 }
 
+bool spelling_alike(const char *a, const char *b, const char *signs) {
+    for (;; a++, b++) {
+        a += strspn(a, signs);
+        b += strspn(b, signs);
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+        if (!*a) return true;
+    }
+}
+
 const char *spelling_nearest(const char *word, const char *const *words, size_t count) {
     size_t length = strlen(word);
     if (length > LONGEST_WORD) return NULL;
+    for (size_t i = 0; i < count && length; i++)
+        if (spelling_alike(word, words[i], " -_")) return words[i];
     // A third of the word may be wrong, and one letter of even a short word.
     size_t limit = length / 3 > 1 ? length / 3 : 1;
     const char *nearest = NULL;

@@ -4,10 +4,13 @@
 #ifndef LOCKSTEP_BASE_SPELLING_H
 #define LOCKSTEP_BASE_SPELLING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-// Returns the one of the `count` `words` that is nearest to `word` by edit distance, or NULL if
-// none is near.
+// Do the words differ in the case of ASCII letters, and in these signs, alone?
+bool spelling_alike(const char *a, const char *b, const char *signs);
+// Returns the one of the `count` `words` that differs in case, blanks, '-' and '_' alone, or else
+// is nearest to `word` by edit distance; NULL if none is near.
 const char *spelling_nearest(const char *word, const char *const *words, size_t count);
 // Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
 size_t spelling_distance(const char *a, const char *b);

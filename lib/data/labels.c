@@ -61,11 +61,13 @@ yaml_node *labels_names(const char *text, int classes) {
 yaml_node *labels_split(const char *text) {
     yaml_node *names = yaml_new(YAML_SEQUENCE);
     for (const char *at = text; at; at = *at ? at + 1 : NULL) {
-        const size_t length = strcspn(at, ",");
-        char *name = memory_format("%.*s", (int)length, at);
+        const char *begin = at + strspn(at, " ");
+        at += strcspn(at, ",");
+        size_t length = at > begin ? (size_t)(at - begin) : 0;
+        while (length && begin[length - 1] == ' ') length--;
+        char *name = memory_format("%.*s", (int)length, begin);
         yaml_append(names, yaml_new_string(name));
         free(name);
-        at += length;
     }
     return names;
 }

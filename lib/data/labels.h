@@ -29,7 +29,8 @@ status labels_add(tensor_file *f, const uint32_t *labels, int64_t samples, int c
 // A YAML_SEQUENCE of scalars, yaml_free it; NULL if `text` is NULL or not such a list.
 yaml_node *labels_names(const char *text, int classes);
 
-// Reads the names of an option --classes, "cat,dog", as such a list.
+// Reads the names of an option --classes, "cat,dog", as such a list; blanks around them do not
+// count.
 yaml_node *labels_split(const char *text) MUST_CHECK;
 
 // Finds each of the names `wanted`, a list from labels_split, among the `count` names of a data

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "data/manifest.h"
 #include "pipeline/child.h"
+#include "pipeline/store.h"
 #include "pipeline/tool.h"
 
 enum { WHY_BYTES = 512 };
@@ -42,8 +43,10 @@ static bool has_item(const yaml_node *list, const char *word) {
 
 // A path of a kept run is shown as `runs` lists it, without the store's folder.
 static const char *shown_word(const char *word) {
-    const char *run = strchr(word, ' ') ? NULL : strstr(word, "/runs/");
-    return run ? run + 1 : word;
+    static const char runs[] = "/runs/", digits[] = "0123456789abcdef";
+    for (const char *at = word; (at = strstr(at, runs)); at++)
+        if (strspn(at + sizeof runs - 1, digits) == STORE_KEY_DIGITS) return at + 1;
+    return word;
 }
 
 // Describes a change of arguments: options with their values, or paths.

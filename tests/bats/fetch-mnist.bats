@@ -186,7 +186,7 @@ spelt() {
 @test "Fashion-MNIST: a wrong structure is refused" {
     fashion "$WORK/fashion"
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 2 '\015'
-    refused "'t10k-labels-idx1-ubyte': element type 0x0d"
+    refused "'t10k-labels-idx1-ubyte': 10000 bytes of data, but its header says 40000"
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 2 '\010'
     poke "$WORK/fashion/t10k-labels-idx1-ubyte" 7 '\000'
     refused "'t10k-labels-idx1-ubyte': 10000 bytes of data, but its header says 9984"

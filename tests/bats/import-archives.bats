@@ -103,6 +103,29 @@ END
     nothing_in none
 }
 
+@test "an archive with a password, and one inside an archive of a published set, are named" {
+    make_images classes p 2 2
+    "$PYTHON" - <<'END'
+import os, zipfile
+# Stored, with the bit that says encrypted: the twelve bytes before the data are there, whatever they hold.
+with zipfile.ZipFile("locked.zip", "w") as out:
+    for folder, _, names in os.walk("p"):
+        for name in names: out.writestr(os.path.join(folder, name), bytes(12) + open(os.path.join(folder, name), "rb").read())
+data = bytearray(open("locked.zip", "rb").read())
+for magic, at in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+    place = data.find(magic)
+    while place >= 0:
+        data[place + at] |= 1
+        place = data.find(magic, place + 4)
+open("locked.zip", "wb").write(data)
+zipfile.ZipFile("kaggle.zip", "w").writestr("data/cifar-10-python.tar.gz", b"")
+END
+    fails_with 3 "'locked.zip': it is protected by a password: unpack it, and pass the folder" "$IMPORT" --from locked.zip --size 4 --out none
+    fails_with 3 "'data_batch_1.bin' of cifar10 is missing; it holds archives: unpack it, and pass 'data/cifar-10-python.tar.gz'" \
+        "$BIN/fetch-cifar" --from kaggle.zip --out none
+    nothing_in none
+}
+
 @test "no memory while an archive is read is a failure with a message, at every allocation" {
     make_images classes p 2 1
     tar -cf p.tar p # one picture of each class: refused when it is split

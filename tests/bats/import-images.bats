@@ -224,12 +224,10 @@ END
     mv w/flowers/train w/flowers/seg_train/train
     fails_with 3 "'flowers/holdout' and 'flowers/seg_train' hold folders instead of pictures: .*name them 'train' and 'test'" \
         "$IMPORT" --from w --size 4 --out "$OUT"
-    # The split inside the classes; pictures in one more folder; several trainings.
+    # The split inside the classes; several trainings.
     mkdir -p c/{cat,dog}
     for names in cat dog; do cp -r one/c000 "c/$names/train"; done
     fails_with 3 "'cat/train' is a folder inside a class folder: move its pictures into 'train/cat'" "$IMPORT" --from c --size 4 --out "$OUT"
-    for names in cat dog; do mv "c/$names/train" "c/$names/images"; done
-    fails_with 3 "'cat/images' is a folder inside a class folder: move its pictures into 'cat'$" "$IMPORT" --from c --size 4 --out "$OUT"
     mkdir -p fold{1,2} folds
     for names in fold1 fold2; do cp -r one "$names/train"; mv "$names" folds; done
     fails_with 3 "'fold1' and 'fold2' hold folders instead of pictures" "$IMPORT" --from folds --size 4 --out "$OUT"
@@ -238,6 +236,124 @@ END
     cp -r one t/Training
     cp -r two t/test
     fails_with 3 "'Training' and 'train' have the names of one split: rename one" "$IMPORT" --from t --size 4 --out "$OUT"
+}
+
+@test "pictures in folders inside a class folder belong to the class" {
+    local class
+    # Tiny ImageNet: the labels of val/ are in a file.
+    make_images classes one 2 5
+    for class in c000 c001; do
+        mkdir -p "tiny/train/$class"
+        mv "one/$class" "tiny/train/$class/images"
+        echo boxes >"tiny/train/$class/${class}_boxes.txt"
+    done
+    mkdir -p tiny/val/images
+    cp tiny/train/c000/images/*.png tiny/val/images
+    echo labels >tiny/val/val_annotations.txt
+    succeeds "$IMPORT" --from tiny --size 4 --out "$OUT"
+    [[ $stderr == *"all images: 'train', the only folder of class folders"* ]] || fail "$stderr"
+    [[ $stderr == *"pictures in folders inside a class folder, which belong to the class: 10, first 'train/c000/images/00.png'"* ]] || fail "$stderr"
+    [[ $stderr == *"left out folder 'val', pictures in it: 5: no class folders are in it, and labels in files are not read"* ]] || fail "$stderr"
+    [[ $stderr == *"files left out: 2, first 'train/c000/c000_boxes.txt'"* ]] || fail "$stderr"
+    [ "$(value results.train_samples) $(value results.test_samples)" = "8 2" ]
+    # The files of both, of one name; an archive gives the same, and so does the order of a folder.
+    make_images classes both 2 5
+    for class in c000 c001; do
+        mkdir "both/$class/2019"
+        for name in 00 01 02 03 04; do make_images png "both/$class/2019/$name.png" rgb 8 8 "1${class#c00}${name#0}"; done
+    done
+    mkdir both/c000/.hidden
+    cp both/c000/00.png both/c000/.hidden
+    succeeds "$IMPORT" --from both --size 4 --out "$OUT"
+    [[ $stderr == *": 10, first 'c000/2019/00.png'"*"left out folder 'c000/.hidden', pictures in it: 1"* ]] || fail "$stderr"
+    [ "$(value results.train_samples) $(value results.test_samples)" = "16 4" ]
+    tar -cf both.tar both
+    "$IMPORT" -q --from both.tar --size 4 --out other 2>/dev/null
+    cmp other/test.st.zst "$OUT/test.st.zst"
+    # Folders of class folders that all have are parts of a data set, unless they are named.
+    mkdir -p parts/{a,b}
+    cp -r tiny/train/* parts/a
+    cp -r tiny/train/* parts/b
+    fails_with 3 "'a' and 'b' hold folders instead of pictures: .*if they are classes, name all with --classes" "$IMPORT" --from parts --size 4 --out none
+    nothing_in none
+    succeeds "$IMPORT" -q --from parts --size 4 --classes 'a, b' --out "$OUT"
+    [ "$(value results.classes) $(value results.train_per_class.0)" = "2 8" ]
+}
+
+@test "names of classes that differ in case or blanks alone are named" {
+    make_images classes f/train 2 2
+    make_images classes f/test 2 1
+    mv f/train/c000 f/train/Cat
+    mv f/test/c000 f/test/cat
+    [ ! -d f/test/Cat ] || skip "the file system takes both for one"
+    fails_with 3 "class 'Cat' in 'train' and 'cat' in 'test' differ in case or blanks alone: rename one folder" \
+        "$IMPORT" --from f --size 4 --out none
+    nothing_in none
+    make_images classes g 3 2
+    mv g/c000 g/Cat
+    mv g/c001 'g/cat '
+    succeeds "$IMPORT" -q --from g --size 4 --out "$OUT"
+    [ "$stderr" = "import-images: classes 'Cat' and 'cat ' differ in case or blanks alone: if they are one, put their pictures into one folder" ] ||
+        fail "$stderr"
+    fails_with 2 "'C002': the classes are .*; did you mean 'c002'\?" "$IMPORT" --from g --size 4 --classes 'Cat, C002' --out none
+}
+
+# idx FILE TYPE SHAPE VALUES: an IDX file; SHAPE and VALUES, again and again, have commas between them.
+idx() {
+    "$PYTHON" - "$@" <<'END'
+import gzip, itertools, struct, sys
+name, kind, shape, values = sys.argv[1], int(sys.argv[2], 16), eval("[%s]" % sys.argv[3]), eval("[%s]" % sys.argv[4])
+count = 1
+for size in shape:
+    count *= size
+code = {8: "B", 9: "b", 11: ">h", 12: ">i"}[kind]
+data = bytes([0, 0, kind, len(shape)]) + b"".join(struct.pack(">I", size) for size in shape)
+data += b"".join(struct.pack(code, v) for v in itertools.islice(itertools.cycle(values), count))
+(gzip.open if name.endswith(".gz") else open)(name, "wb").write(data)
+END
+}
+
+@test "IDX files of other sets than MNIST: a folder, packed or not, or an archive" {
+    mkdir kana
+    idx kana/kana-train-images-idx3-ubyte.gz 8 20,4,4 1,2,3
+    idx kana/kana-train-labels-idx1-ubyte.gz 8 20 0,1
+    idx kana/kana-t10k-images-idx3-ubyte 8 4,4,4 7,8
+    idx kana/kana-t10k-labels-idx1-ubyte 8 4 0,1
+    echo text >kana/mapping.txt
+    gzip -k kana/kana-t10k-images-idx3-ubyte
+    succeeds "$IMPORT" --from kana --out "$OUT"
+    [[ $stderr == *"'kana': 2 classes, 20 training images, 4 test images"* ]] || fail "$stderr"
+    [[ $stderr == *"files that are no arrays are left out: kana-t10k-images-idx3-ubyte.gz, mapping.txt"* ]] || fail "$stderr"
+    [ "$(pixels train | cut -d' ' -f1-4) $(pixels test labels)" = "1 2 3 1 0 1 0 1" ]
+    [ "$("$BIN/manifest" get "$OUT/manifest.yaml" inputs.3.bytes)" -gt 20 ]
+    "$BIN/manifest" verify "$OUT/manifest.yaml"
+    # The same in a zip, below a folder; and labels that begin at 1, of more than a byte, keep their numbers as names.
+    "$PYTHON" -c 'import os, zipfile
+with zipfile.ZipFile("kana.zip", "w") as out:
+    for name in sorted(os.listdir("kana")): out.write("kana/" + name, "raw/" + name)'
+    "$IMPORT" -q --from kana.zip --out other 2>/dev/null
+    cmp other/train.st.zst "$OUT/train.st.zst"
+    mkdir letters
+    idx letters/images.idx3-ubyte 8 12,4,4 1,2,3,4
+    idx letters/labels.idx1-int c 12 1,2,26
+    succeeds "$IMPORT" -q --from letters --out "$OUT"
+    succeeds "$BIN/tensor" info "$OUT/train.st.zst"
+    [[ $output == *'classes: "[\"1\",\"2\",\"26\"]"'* ]] || fail "$output"
+    # What is no data set is named.
+    fails_with 3 "'kana/kana-t10k-images-idx3-ubyte': it is one of several IDX files, .*: --from kana$" \
+        "$IMPORT" --from kana/kana-t10k-images-idx3-ubyte --out none
+    idx letters/more-images.idx3-ubyte 8 1,4,4 1
+    fails_with 3 "'images.idx3-ubyte' and 'more-images.idx3-ubyte' are the same part: of several sets" "$IMPORT" --from letters --out none
+    mv letters/more-images.idx3-ubyte letters/these.idx3-ubyte
+    fails_with 3 "'these.idx3-ubyte' says neither 'images' nor 'labels': rename it" "$IMPORT" --from letters --out none
+    rm letters/these.idx3-ubyte letters/labels.idx1-int
+    fails_with 3 "expected the arrays x and y.*; it has images.idx3-ubyte" "$IMPORT" --from letters --out none
+    truncate -s -1 letters/images.idx3-ubyte
+    fails_with 3 "'images.idx3-ubyte': 191 bytes of data, but its header says 192" "$IMPORT" --from letters --out none
+    nothing_in none
+    # The tool for MNIST says which one reads them.
+    fails_with 3 "member 'train-images-idx3-ubyte' of mnist is missing; import-images reads other IDX files" "$BIN/fetch-mnist" --from kana --out none
+    fails_with 2 "'kmnist': expected mnist\|fashion-mnist; import-images reads" "$BIN/fetch-mnist" --dataset kmnist --from kana --out none
 }
 
 # The layouts of Roboflow, Kaggle, YOLO, COCO and Pascal VOC, whose labels are in files.
@@ -370,7 +486,7 @@ END
     touch f/c001.tar.gz
     fails_with 3 "1 folder in it, .*: unpack 'c001.tar.gz' and the like$" "$IMPORT" --from f --size 4 --out "$OUT"
     mkdir -p f/c001/inner
-    fails_with 3 "'c001/inner' is a folder inside a class folder" "$IMPORT" --from f --size 4 --out "$OUT"
+    fails_with 3 "class 'c001' has no .jpg, .jpeg or .png$" "$IMPORT" --from f --size 4 --out "$OUT"
     nothing_in "$OUT"
 }
 
@@ -513,7 +629,13 @@ END
     echo text >text.npz
     fails_with 3 "'text.npz': it is text that begins with 'text'" "$IMPORT" --from text.npz --out "$OUT"
     "$PYTHON" -c 'import zipfile; zipfile.ZipFile("zips.zip", "w").writestr("cat.zip", "")'
-    fails_with 3 "'zips.zip': it is a zip archive without arrays and pictures" "$IMPORT" --from zips.zip --out "$OUT"
+    fails_with 3 "'zips.zip': it holds archives, 'cat.zip' and the like: unpack all of them, and pass the folder" "$IMPORT" --from zips.zip --out "$OUT"
+    "$PYTHON" -c 'import zipfile; zipfile.ZipFile("texts.zip", "w").writestr("a.txt", "")'
+    fails_with 3 "'texts.zip': it is a zip archive without arrays and pictures" "$IMPORT" --from texts.zip --out "$OUT"
+    printf '7z\xbc\xaf\x27\x1c' >x.7z
+    fails_with 3 "'x.7z': it is a 7z archive: unpack it first" "$IMPORT" --from x.7z --out "$OUT"
+    printf 'Rar!\x1a\x07' >x.rar
+    fails_with 3 "'x.rar': it is a RAR archive: unpack it first" "$IMPORT" --from x.rar --out "$OUT"
     printf 'MATLAB 5.0 MAT-file, Platform: GLNXA64 \1\2\0\0' >train_32x32.mat
     fails_with 3 "it is a MATLAB file: read it with scipy.io.loadmat, and save numpy.savez" "$IMPORT" --from train_32x32.mat --out "$OUT"
     printf 'PAR1\025\0\025' >mnist.parquet

@@ -152,6 +152,9 @@ static void test_nearest(void **state) {
     assert_string_equal(spelling_nearest("epoch", words, n), "epochs");
     assert_string_equal(spelling_nearest("lr", words, n), "lr");
     assert_null(spelling_nearest("batch", words, n));
+    assert_string_equal(spelling_nearest("Sche-Dule", words, n), "schedule");
+    assert_true(spelling_alike("Cat ", "cat", " ") && !spelling_alike("cat-a", "cat", " "));
+    assert_false(spelling_alike("训练", "测试", " -_"));
     assert_null(spelling_nearest("x", words, n));
     assert_null(spelling_nearest("", words, n));
     char longest[200];

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 
@@ -56,6 +57,12 @@ named_array *array_list_place(array_list *l, const char *name) {
     for (size_t k = 0; !place && k < sizeof part_words / sizeof *part_words; k++)
         place = place_in_part(l, letters, k);
     return place;
+}
+
+bool array_list_is_part(const char *word) {
+    for (size_t k = 0; k < sizeof part_words / sizeof *part_words; k++)
+        if (*word && strcasecmp(word, part_words[k].word) == 0) return true;
+    return false;
 }
 
 bool array_list_has(const array_list *l, array_part part) {

@@ -33,6 +33,8 @@ typedef struct array_list {
 // Returns the place of the array of that name: X_train, trainX, train_images and such are the
 // images of ARRAYS_TRAIN. NULL for another name.
 named_array *array_list_place(array_list *l, const char *name);
+// Does the word mean a part: "train", "test", "val" and such?
+bool array_list_is_part(const char *word);
 // Returns whether a part has both images and labels.
 bool array_list_has(const array_list *l, array_part part);
 // Adds the names of the arrays that are in none of the `count` parts.

@@ -12,6 +12,7 @@
 #include "data/images/image_resize.h"
 #include "data/images/npz.h"
 #include "data/labels.h"
+#include "data/source/archive.h"
 
 typedef struct pictures {
     const uint8_t *pixels;
@@ -20,6 +21,13 @@ typedef struct pictures {
     int height, width, channels;
     bool planes; // [C][H][W]; else [H][W][C]
 } pictures;
+
+// The classes, by the labels in the arrays.
+typedef struct label_set {
+    bool seen[LABELS_MAX_CLASSES];
+    uint32_t class_of[LABELS_MAX_CLASSES]; // of those seen
+    int classes;
+} label_set;
 
 static status refuse(const char *path, const named_array *a, const char *why, error *err) {
     return error_set(err, STATUS_INPUT, "cannot import '%s': array '%s' %s", path, a->name, why);
@@ -189,10 +197,9 @@ static status check_labels(const char *path, const pictures *p, bool seen[LABELS
     return STATUS_OK;
 }
 
-// Counts the classes. Labels that begin after 0, or have a gap, are not renumbered but refused: the
-// message says how to.
-static status count_classes(const char *path, const pictures *p,
-                            const bool seen[LABELS_MAX_CLASSES], int *classes, error *err) {
+// Refuses labels that begin after 0, or have a gap: an array is not renumbered, the message says
+// how to. The numbers in IDX files are kept as the classes' names.
+static status check_numbering(const char *path, const pictures *p, const bool *seen, error *err) {
     const char *name = p->labels->name;
     int least = 0, most = LABELS_MAX_CLASSES - 1, gap, end;
     char missing[32], also[100] = "";
@@ -203,32 +210,37 @@ static status count_classes(const char *path, const pictures *p,
     snprintf(missing, sizeof missing, "%d", gap);
     if (end > gap) snprintf(missing, sizeof missing, "%d to %d", gap, end);
     if (p[1].labels) snprintf(also, sizeof also, ", and so for %s", p[1].labels->name);
-    if (least == most)
-        return error_set(err, STATUS_INPUT,
-                         "cannot import '%s': array '%s' holds no label but %d, expected 2 to %d "
-                         "classes",
-                         path, name, least, LABELS_MAX_CLASSES);
     if (gap < most)
         return error_set(err, STATUS_INPUT,
                          "cannot import '%s': array '%s' holds labels from %d to %d, but not %s: "
                          "pass numpy.unique(%s, return_inverse=True)[1]%s",
                          path, name, least, most, missing, name, also);
-    if (least > 0)
-        return error_set(
-            err, STATUS_INPUT,
-            "cannot import '%s': array '%s' holds labels from %d to %d: pass %s - %d%s", path, name,
-            least, most, name, least, also);
-    *classes = most + 1;
-    return STATUS_OK;
+    if (least == 0) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': array '%s' holds labels from %d to %d: pass %s - %d%s",
+                     path, name, least, most, name, least, also);
 }
 
-static void name_classes(import_result *r, int classes) {
-    r->class_names = memory_new((size_t)classes, sizeof *r->class_names);
-    r->data.classes = classes;
-    r->data.class_names = (const char *const *)r->class_names;
-    for (int k = 0; k < classes; k++) {
-        r->class_names[k] = memory_format("%d", k);
+static status number_classes(const char *path, const pictures *p, label_set *set, error *err) {
+    int last = 0;
+    for (int k = 0; k < LABELS_MAX_CLASSES; k++) {
+        if (!set->seen[k]) continue;
+        last = k;
+        set->class_of[k] = (uint32_t)set->classes++;
     }
+    if (set->classes > 1) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot import '%s': array '%s' holds no label but %d, expected 2 to %d "
+                     "classes",
+                     path, p->labels->name, last, LABELS_MAX_CLASSES);
+}
+
+static void name_classes(import_result *r, const label_set *set) {
+    r->class_names = memory_new((size_t)set->classes, sizeof *r->class_names);
+    r->data.classes = set->classes;
+    r->data.class_names = (const char *const *)r->class_names;
+    for (int k = 0; k < LABELS_MAX_CLASSES; k++)
+        if (set->seen[k]) r->class_names[set->class_of[k]] = memory_format("%d", k);
 }
 
 // ---- Pictures ----
@@ -251,8 +263,8 @@ static void put_planes(const image *i, uint8_t *planes) {
         for (size_t k = 0; k < plane; k++) *planes++ = i->pixels[k * count + c];
 }
 
-static status take_samples(const pictures *p, const image_import *s, const raw_dataset *r,
-                           uint8_t *images, uint32_t *labels, error *err) {
+static status take_samples(const pictures *p, const label_set *set, const image_import *s,
+                           const raw_dataset *r, uint8_t *images, uint32_t *labels, error *err) {
     const size_t bytes = (size_t)r->channels * (size_t)r->height * (size_t)r->width;
     status rc = STATUS_OK;
     for (uint32_t at = 0; rc == STATUS_OK && at < p->count; at++) {
@@ -261,7 +273,7 @@ static status take_samples(const pictures *p, const image_import *s, const raw_d
         rc = take_picture(p, at, r->channels, &i, err);
         if (rc == STATUS_OK && s->size) rc = image_square(&i, s->size, to, err);
         if (rc == STATUS_OK && !s->size) put_planes(&i, to);
-        labels[at] = (uint32_t)npy_value(&p->labels->array, at);
+        labels[at] = set->class_of[(size_t)npy_value(&p->labels->array, at)];
         image_release(&i);
     }
     return rc;
@@ -300,8 +312,8 @@ static status check_same(const char *path, const pictures *p, error *err) {
                      p[0].images->name, p[1].images->name);
 }
 
-static status take_all(const pictures *p, int lists, const image_import *s, import_result *r,
-                       error *err) {
+static status take_all(const pictures *p, int lists, const label_set *set, const image_import *s,
+                       import_result *r, error *err) {
     raw_dataset *d = &r->data;
     d->name = s->name;
     d->channels = s->channels ? s->channels : p->channels;
@@ -311,7 +323,7 @@ static status take_all(const pictures *p, int lists, const image_import *s, impo
         d->splits[k].samples = p[k].count;
         NEED(import_check_size(d, p[k].count, err));
         NEED(raw_dataset_allocate(d, k, err));
-        NEED(take_samples(&p[k], s, d, d->splits[k].images, d->splits[k].labels, err));
+        NEED(take_samples(&p[k], set, s, d, d->splits[k].images, d->splits[k].labels, err));
     }
     if (lists == 1) NEED(split_list(d, s, err));
     return import_check_classes(d, err);
@@ -353,31 +365,45 @@ static void note_left_out(const array_list *l, const array_part parts[RAW_SPLITS
     strvec_add_all(&r->unused, &l->others);
 }
 
-status import_arrays(const char *path, const image_import *s, const logger *log, import_result *r,
-                     error *err) {
+// Names a file without arrays. `others` are those in it, if it is an archive, which `read` did not
+// read to its end if it is a failure.
+static status refuse_file(const char *path, const strvec *others, status read, error *err) {
+    for (size_t i = 0; read == STATUS_OK && i < others->count; i++)
+        if (archive_ending(others->items[i], strlen(others->items[i])))
+            return error_set(err, STATUS_INPUT,
+                             "cannot import '%s': it holds archives, '%.200s' and the like: unpack "
+                             "all of them, and pass the folder",
+                             path, others->items[i]);
+    if (read != STATUS_OK && others->count) return read;
+    return foreign_file("cannot import", path, WANTED_ARRAYS, err);
+}
+
+status import_arrays(const char *path, const idx_files *idx, const image_import *s,
+                     const logger *log, import_result *r, error *err) {
     array_list l;
     array_part parts[RAW_SPLITS] = {ARRAYS_ALL};
-    int lists = 0, classes = 0;
-    bool seen[LABELS_MAX_CLASSES] = {false};
+    label_set set = {0};
     pictures p[RAW_SPLITS] = {{0}};
-    status rc;
+    int lists = 0;
     *r = (import_result){0};
-    TRY(npz_read(path, &l, err));
+    const status read = idx ? idx_files_read(idx, &l, err) : npz_read(path, &l, err);
+    status rc = read;
+    TRY(rc);
     TRY(choose_parts(path, &l, parts, &lists, err));
     r->split = lists == RAW_SPLITS;
     for (int k = 0; k < lists; k++) {
         TRY(lay_out(path, &l.images[parts[k]], &p[k], err));
         p[k].labels = &l.labels[parts[k]];
-        TRY(check_labels(path, &p[k], seen, err));
+        TRY(check_labels(path, &p[k], set.seen, err));
     }
-    TRY(count_classes(path, p, seen, &classes, err));
+    TRY(number_classes(path, p, &set, err));
+    if (!idx) TRY(check_numbering(path, p, set.seen, err));
     if (lists == RAW_SPLITS) TRY(check_same(path, p, err));
-    name_classes(r, classes);
-    TRY(take_all(p, lists, s, r, err));
+    name_classes(r, &set);
+    TRY(take_all(p, lists, &set, s, r, err));
     note_left_out(&l, parts, lists, r, log);
 out:
-    if (rc == STATUS_INPUT && !l.names.count)
-        rc = foreign_file("cannot import", path, WANTED_ARRAYS, err);
+    if (rc == STATUS_INPUT && !l.names.count) rc = refuse_file(path, &l.others, read, err);
     array_list_release(&l);
     return rc;
 }

@@ -3,19 +3,23 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/paths.h"
 #include "base/printable.h"
+#include "base/spelling.h"
 #include "base/text.h"
 #include "data/images/image_tree.h"
 #include "data/labels.h"
+#include "data/source/archive.h"
 
 #define CONVERT "convert them: mogrify -format png FILES"
 
-enum { UNCHOSEN = -2 }; // in image_entry.list: the folder of a class that was not chosen
+// In image_entry.list: the folder of a class that was not chosen, and one without class folders.
+enum { UNCHOSEN = -2, UNSORTED = -3 };
+
+static const char BLANKS[] = " \t";
 
 // ---- The tree ----
 
@@ -52,10 +56,28 @@ static folder_content content_of(const image_folder *f, size_t at) {
     return c;
 }
 
-// Is it a folder of folders of pictures? A class has its pictures in itself.
+// Does it look like a folder of class folders? A class may have folders, too, but mostly beside
+// pictures of its own.
 static bool is_nested(const image_folder *f, size_t at) {
     const folder_content c = content_of(f, at);
     return c.folders && c.inner >= c.own;
+}
+
+// Returns the next folder in folder `at`, after its entry `k`; its end if there is none.
+static size_t next_folder(const image_folder *f, size_t at, size_t k) {
+    const size_t end = image_tree_end(&f->tree, at);
+    k = k == at ? at + 1 : image_tree_end(&f->tree, k);
+    while (k < end && !is_folder(f, k)) k = image_tree_end(&f->tree, k);
+    return k;
+}
+
+// Are its pictures in folders that no class is called, such as `images`? Their classes are then in
+// a file.
+static bool is_unsorted(const image_folder *f, size_t at) {
+    const size_t end = image_tree_end(&f->tree, at), first = next_folder(f, at, at);
+    for (size_t k = first; k < end; k = next_folder(f, at, k))
+        if (image_role_of(name_at(f, k)) != ROLE_CONTENT) return false;
+    return first < end;
 }
 
 // Is it a folder that holds something else about the pictures, such as labels in files?
@@ -84,6 +106,8 @@ static image_left describe_folder(const image_folder *f, size_t at) {
     const image_entry *e = &f->tree.entries[at];
     image_left left = {.kind = LEFT_FOLDER, .path = e->path};
     left.why = e->hidden ? "its name begins with a dot" : "neither training nor test pictures";
+    if (e->list == UNSORTED)
+        left.why = "no class folders are in it, and labels in files are not read";
     if (e->list == UNCHOSEN) {
         left.kind = LEFT_UNCHOSEN;
         left.why = "of classes that were not chosen";
@@ -128,13 +152,16 @@ size_t image_folder_left(const image_folder *f) {
 
 // ---- Classes ----
 
-static void add_file(image_folder *f, int list, size_t at, int class) {
+// Adds the picture `at` of the class folder `of`.
+static void add_file(image_folder *f, int list, size_t of, size_t at, int class) {
     image_list *l = &f->lists[list];
     image_entry *e = &f->tree.entries[at];
+    const char *name = e->path + strlen(f->tree.entries[of].path) + 1;
+    if (strchr(name, '/') && !f->inner++) f->first_inner = e->path;
     l->files = memory_grow(l->files, &l->capacity, l->count + 1, sizeof *l->files);
     e->list = list;
     e->place = l->count;
-    l->files[l->count++] = (image_file){e->path, paths_name(e->path), class};
+    l->files[l->count++] = (image_file){e->path, name, class};
 }
 
 static status no_picture(const image_folder *f, size_t at, error *err) {
@@ -156,16 +183,28 @@ static status no_picture(const image_folder *f, size_t at, error *err) {
                               : "");
 }
 
+// A split inside a class comes in the wrong order; other folders in a class are a part of it.
+static status check_no_split(const image_folder *f, size_t at, error *err) {
+    const size_t end = image_tree_end(&f->tree, at);
+    for (size_t k = next_folder(f, at, at); k < end; k = next_folder(f, at, k))
+        if (image_role_of(name_at(f, k)) < ROLE_CONTENT)
+            return error_set(err, STATUS_INPUT,
+                             "cannot import '%s': '%s' is a folder inside a class folder: move its "
+                             "pictures into '%s/%s', since the split comes first",
+                             f->path, f->tree.entries[k].path, name_at(f, k), name_at(f, at));
+    return STATUS_OK;
+}
+
+// Lists the pictures below a class folder, as ImageFolder of torchvision does.
 static status list_class(image_folder *f, int list, size_t at, int class, error *err) {
     const size_t before = f->lists[list].count, end = image_tree_end(&f->tree, at);
     f->tree.entries[at].list = list;
-    for (size_t k = at + 1; k < end; k = image_tree_end(&f->tree, k)) {
-        if (is_folder(f, k))
-            return error_set(err, STATUS_INPUT,
-                             "cannot import '%s': '%s' is a folder inside a class folder: move its "
-                             "pictures into the class, or out of '%s'",
-                             f->path, f->tree.entries[k].path, f->path);
-        if (is_picture(f, k)) add_file(f, list, k, class);
+    for (size_t k = at + 1, next; k < end; k = next) {
+        next = k + 1;
+        if (is_picture(f, k)) add_file(f, list, at, k, class);
+        if (is_folder(f, k)) f->tree.entries[k].list = list;
+        if (f->tree.entries[k].folder && f->tree.entries[k].hidden)
+            next = image_tree_end(&f->tree, k);
     }
     return f->lists[list].count == before ? no_picture(f, at, err) : STATUS_OK;
 }
@@ -226,14 +265,10 @@ static status check_no_parts(const image_folder *f, const size_t *folders, size_
 
 // The number of classes is impossible: perhaps they are still packed.
 static status refuse_count(const image_folder *f, size_t count, error *err) {
-    static const char *const endings[] = {".zip", ".tar", ".tgz", ".gz",
-                                          ".xz",  ".bz2", ".7z",  ".rar"};
     const char *packed = NULL;
     for (size_t k = 0; k < f->tree.count && count < 2 && !packed; k++) {
         const image_entry *e = &f->tree.entries[k];
-        const char *dot = e->folder || e->hidden ? NULL : strrchr(e->path, '.');
-        for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-            if (strcasecmp(dot, endings[i]) == 0) packed = e->path;
+        if (!e->folder && !e->hidden && archive_ending(e->path, strlen(e->path))) packed = e->path;
     }
     return error_set(err, STATUS_INPUT,
                      "cannot import '%s': %zu folder%s in it, expected one for each of 2 to %d "
@@ -250,8 +285,29 @@ static status take_classes(image_folder *f, const size_t *folders, size_t count,
     for (size_t i = 0; i < count; i++) {
         f->classes[i] = name_at(f, folders[i]);
         NEED(check_class_name(f, f->classes[i], err));
+        for (size_t k = 0; k < i && !f->alike[0]; k++)
+            if (spelling_alike(f->classes[k], f->classes[i], BLANKS)) {
+                f->alike[0] = f->classes[k];
+                f->alike[1] = f->classes[i];
+            }
     }
     return STATUS_OK;
+}
+
+// Class `one` is in part `in` only. Does the other part have it in another spelling?
+static status refuse_class(const image_folder *f, const char *one, int in, const size_t *folders,
+                           size_t count, error *err) {
+    const size_t others = in ? (size_t)f->class_count : count;
+    for (size_t i = 0; i < others; i++) {
+        const char *other = in ? f->classes[i] : name_at(f, folders[i]);
+        if (spelling_alike(one, other, BLANKS))
+            return error_set(err, STATUS_INPUT,
+                             "cannot import '%s': class '%s' in '%s' and '%s' in '%s' differ in "
+                             "case or blanks alone: rename one folder",
+                             f->path, one, f->parts[in], other, f->parts[!in]);
+    }
+    return error_set(err, STATUS_INPUT, "cannot import '%s': class '%s' is in '%s' only", f->path,
+                     one, f->parts[in]);
 }
 
 static status check_same_classes(const image_folder *f, const size_t *folders, size_t count,
@@ -261,8 +317,7 @@ static status check_same_classes(const image_folder *f, const size_t *folders, s
         const char *second = k < (int)count ? name_at(f, folders[k]) : NULL;
         if (first && second && strcmp(first, second) == 0) continue;
         const bool lacks = first && (!second || strcmp(first, second) < 0);
-        return error_set(err, STATUS_INPUT, "cannot import '%s': class '%s' is in '%s' only",
-                         f->path, lacks ? first : second, f->parts[!lacks]);
+        return refuse_class(f, lacks ? first : second, !lacks, folders, count, err);
     }
     return STATUS_OK;
 }
@@ -294,14 +349,14 @@ static status list_part(image_folder *f, int list, size_t at, const yaml_node *w
     size_t *folders = NULL, count = 0, capacity = 0;
     status rc = STATUS_OK;
     f->tree.entries[at].list = list;
-    for (size_t k = at + 1, end = image_tree_end(&f->tree, at); k < end;
-         k = image_tree_end(&f->tree, k)) {
-        if (!is_folder(f, k)) continue;
+    for (size_t k = next_folder(f, at, at), end = image_tree_end(&f->tree, at); k < end;
+         k = next_folder(f, at, k)) {
         folders = memory_grow(folders, &capacity, count + 1, sizeof *folders);
         folders[count++] = k;
     }
     TRY(wanted ? choose(f, wanted, folders, &count, err) : check_no_parts(f, folders, count, err));
     TRY(list ? check_same_classes(f, folders, count, err) : take_classes(f, folders, count, err));
+    for (size_t k = 0; k < count && !wanted; k++) TRY(check_no_split(f, folders[k], err));
     for (size_t k = 0; k < count; k++) TRY(list_class(f, list, folders[k], (int)k, err));
 out:
     free(folders);
@@ -319,23 +374,49 @@ static status no_test(const image_folder *f, size_t train, size_t other, error *
                      f->is_archive ? ", unpacked" : "/", f->is_archive ? "" : path);
 }
 
-static status unknown_parts(const image_folder *f, size_t one, size_t other, error *err) {
-    size_t inner = one + 1;
-    while (!is_folder(f, inner)) inner = image_tree_end(&f->tree, inner);
-    const bool is_class = image_role_of(name_at(f, one)) == ROLE_NONE && !is_nested(f, inner);
-    const image_role role = is_class ? image_role_of(name_at(f, inner)) : ROLE_NONE;
-    const bool content = role == ROLE_CONTENT;
-    if (role != ROLE_NONE)
-        return error_set(err, STATUS_INPUT,
-                         "cannot import '%s': '%s' is a folder inside a class folder: move its "
-                         "pictures into '%s%s%s'%s",
-                         f->path, f->tree.entries[inner].path, content ? "" : name_at(f, inner),
-                         content ? "" : "/", name_at(f, one),
-                         content ? "" : ", since the split comes first");
+// Is there a folder of that name in folder `at`?
+static bool has_folder(const image_folder *f, size_t at, const char *name) {
+    const size_t end = image_tree_end(&f->tree, at);
+    for (size_t k = next_folder(f, at, at); k < end; k = next_folder(f, at, k))
+        if (strcmp(name_at(f, k), name) == 0) return true;
+    return false;
+}
+
+// Counts the folders in folder `one` that all folders in folder `top` have. Two and more are
+// classes, rather than parts of every class.
+static size_t count_common(const image_folder *f, size_t top, size_t one) {
+    const size_t end = image_tree_end(&f->tree, one), last = image_tree_end(&f->tree, top);
+    size_t common = 0;
+    for (size_t k = next_folder(f, one, one); k < end; k = next_folder(f, one, k)) {
+        bool all = image_role_of(name_at(f, k)) != ROLE_CONTENT;
+        for (size_t other = next_folder(f, top, top); all && other < last;
+             other = next_folder(f, top, other))
+            all = has_folder(f, other, name_at(f, k));
+        common += all;
+    }
+    return common;
+}
+
+// Is there a folder of a split, with class folders, in folder `at`?
+static bool holds_split(const image_folder *f, size_t at) {
+    const size_t end = image_tree_end(&f->tree, at);
+    for (size_t k = next_folder(f, at, at); k < end; k = next_folder(f, at, k))
+        if (image_role_of(name_at(f, k)) < ROLE_CONTENT && is_nested(f, k)) return true;
+    return false;
+}
+
+// Refuses folders that may be parts of a data set by other names: none has a picture of its own,
+// and the same class folders are in each, or folders of a split.
+static status check_known_parts(const image_folder *f, size_t top, size_t one, size_t other,
+                                error *err) {
+    const size_t end = image_tree_end(&f->tree, top);
+    bool split = false;
+    for (size_t k = one; k < end && !split; k = next_folder(f, top, k)) split = holds_split(f, k);
+    if (!split && count_common(f, top, one) < 2) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot import '%s': '%s' and '%s' hold folders instead of pictures: if they "
-                     "are training and test pictures, name them 'train' and 'test'; else put the "
-                     "class folders side by side",
+                     "are training and test pictures, name them 'train' and 'test'; if they are "
+                     "classes, name all with --classes; else put the class folders side by side",
                      f->path, f->tree.entries[one].path, f->tree.entries[other].path);
 }
 
@@ -359,39 +440,65 @@ static size_t find_top(image_folder *f) {
     }
 }
 
-// Finds the folders of training and test pictures in folder `top`; both are 0 if it is not split.
-static status find_parts(const image_folder *f, size_t top, size_t parts[2], error *err) {
-    size_t found[IMAGE_ROLES] = {0}, first[2] = {0}, count = 0, nested = 0;
-    for (size_t k = top + 1, end = image_tree_end(&f->tree, top); k < end;
-         k = image_tree_end(&f->tree, k)) {
-        if (!is_folder(f, k)) continue;
-        if (count < 2) first[count] = k;
-        count++;
+// Takes a part away whose pictures lie in no class folders.
+static void drop_unsorted(image_folder *f, size_t *part, size_t *dropped) {
+    if (!*part || !is_unsorted(f, *part)) return;
+    f->tree.entries[*part].list = UNSORTED;
+    *part = 0;
+    ++*dropped;
+}
+
+// What the folders in a folder are.
+typedef struct folder_parts {
+    size_t found[IMAGE_ROLES]; // those of class folders, by their role
+    size_t first[2], count;    // all
+    size_t bare;               // those without pictures of their own
+} folder_parts;
+
+static status look_at_parts(const image_folder *f, size_t top, folder_parts *p, error *err) {
+    const size_t end = image_tree_end(&f->tree, top);
+    *p = (folder_parts){0};
+    for (size_t k = next_folder(f, top, top); k < end; k = next_folder(f, top, k)) {
+        const folder_content c = content_of(f, k);
+        if (p->count < 2) p->first[p->count] = k;
+        p->count++;
+        p->bare += c.folders && c.own == 0;
         if (!is_nested(f, k)) continue; // a class may be called 'train'
-        nested++;
         const image_role role = image_role_of(name_at(f, k));
-        if (role < ROLE_CONTENT && found[role]) return same_role(f, found[role], k, err);
-        found[role] = k;
+        if (role < ROLE_CONTENT && p->found[role]) return same_role(f, p->found[role], k, err);
+        p->found[role] = k;
     }
-    const size_t train = found[ROLE_TRAIN];
-    const size_t test = found[ROLE_TEST] ? found[ROLE_TEST] : found[ROLE_VALIDATION];
-    if (train && !test) return no_test(f, train, first[first[0] == train], err);
-    if (!train && count > 1 && nested == count) return unknown_parts(f, first[0], first[1], err);
-    parts[0] = train;
-    parts[1] = train ? test : 0;
     return STATUS_OK;
 }
 
-status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
+// Finds the folder of all pictures, or those of training and test pictures, in folder `top`.
+static status find_parts(image_folder *f, size_t top, bool chosen, size_t parts[2], error *err) {
+    folder_parts p;
+    size_t dropped = 0;
+    NEED(look_at_parts(f, top, &p, err));
+    const size_t train = p.found[ROLE_TRAIN];
+    if (train && !is_unsorted(f, train)) {
+        drop_unsorted(f, &p.found[ROLE_TEST], &dropped);
+        drop_unsorted(f, &p.found[ROLE_VALIDATION], &dropped);
+    }
+    parts[0] = train ? train : top;
+    parts[1] = p.found[ROLE_TEST] ? p.found[ROLE_TEST] : p.found[ROLE_VALIDATION];
+    if (!train) parts[1] = 0;
+    if (train && !parts[1] && dropped + 1 < p.count)
+        return no_test(f, train, p.first[p.first[0] == train], err);
+    if (!train && !chosen && p.count > 1 && p.bare == p.count)
+        return check_known_parts(f, top, p.first[0], p.first[1], err);
+    return STATUS_OK;
+}
+
+status image_folder_list(const char *path, bool is_archive, image_tree *t, const yaml_node *wanted,
                          image_folder *f, error *err) {
     size_t parts[2] = {0};
-    *f = (image_folder){.path = path, .is_archive = is_archive};
-    NEED(is_archive ? image_tree_read_archive(path, &f->tree, err)
-                    : image_tree_read_folder(path, &f->tree, err));
+    *f = (image_folder){.path = path, .is_archive = is_archive, .tree = *t};
+    *t = (image_tree){0};
     const size_t top = find_top(f);
-    NEED(find_parts(f, top, parts, err));
+    NEED(find_parts(f, top, wanted != NULL, parts, err));
     f->is_split = parts[1] != 0;
-    if (!f->is_split) parts[0] = top;
     for (int k = 0; k < 1 + f->is_split; k++) f->parts[k] = f->tree.entries[parts[k]].path;
     for (int k = 0; k < 1 + f->is_split; k++) NEED(list_part(f, k, parts[k], wanted, err));
     leave_others(f);

@@ -8,6 +8,7 @@
 // All this may be in one more folder, as archives have it. Other names of `train` and `test` are
 // known (image_tree.h), and `val` replaces a missing `test`.
 //
+// Pictures in folders inside a class folder belong to the class, as for torchvision's ImageFolder.
 // Names of pictures end in .jpg, .jpeg or .png, in either case. What else is there is left out, and
 // listed, except for what image_tree.h leaves out.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_FOLDER_H
@@ -23,7 +24,7 @@
 
 typedef struct image_file {
     const char *path; // relative to the folder: "cats/1.jpg", "train/cats/1.jpg"
-    const char *name; // its last part
+    const char *name; // below the class folder: "1.jpg", "2019/1.jpg"
     int class;
 } image_file;
 
@@ -55,21 +56,24 @@ typedef struct image_folder {
     image_tree tree;      // owns all names
     const char **classes; // sorted, or in the order of those wanted
     int class_count;
-    const char *parts[2]; // the folder of the class folders of each list: "", "train"
-    bool is_split;        // lists[0]: training, lists[1]: testing; else lists[0]: all
-    image_list lists[2];  // every class has a file in every list in use
+    const char *alike[2];    // the first two classes that differ in case or blanks alone; or NULL
+    const char *parts[2];    // the folder of the class folders of each list: "", "train"
+    bool is_split;           // lists[0]: training, lists[1]: testing; else lists[0]: all
+    image_list lists[2];     // every class has a file in every list in use
+    size_t inner;            // pictures in folders inside class folders
+    const char *first_inner; // the first of them
     image_left *left;
     size_t left_count, left_capacity;
 } image_folder;
 
-// Lists the files without opening them; only those of the classes `wanted` (labels_split), in its
-// order, unless it is NULL. STATUS_USAGE as labels_choose. STATUS_INPUT, naming the folder, for:
-// fewer than 2 classes or more than LABELS_MAX_CLASSES, class names that are not UTF-8 or contain
-// control characters, a class without a file, different classes for training and testing, folders
-// inside a class, folders that may be a split but have other names, folders that by their names are
-// parts of a data set instead of classes (image_tree.h), unless `wanted` names them. Call
-// image_folder_release in any case; `path` must outlive it.
-status image_folder_list(const char *path, bool is_archive, const yaml_node *wanted,
+// Lists the files of a tree, which it takes over, without opening them; only those of the classes
+// `wanted` (labels_split), in its order, unless it is NULL. STATUS_USAGE as labels_choose.
+// STATUS_INPUT, naming the folder, for: fewer than 2 classes or more than LABELS_MAX_CLASSES, class
+// names that are not UTF-8 or contain control characters, a class without a file, different classes
+// for training and testing, a split inside a class, folders that may be a split but have other
+// names, folders that by their names are parts of a data set instead of classes (image_tree.h),
+// unless `wanted` names them. Call image_folder_release in any case; `path` must outlive it.
+status image_folder_list(const char *path, bool is_archive, image_tree *t, const yaml_node *wanted,
                          image_folder *f, error *err) MUST_CHECK;
 void image_folder_release(image_folder *f);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // image_import.h - data sets made from your own pictures: from a folder or an archive of class
-// folders, or from the arrays of a .npz file.
+// folders, or from the arrays of a .npz file or of IDX files.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H
 #define LOCKSTEP_DATA_IMAGES_IMAGE_IMPORT_H
 
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strvec.h"
+#include "data/images/idx_files.h"
 #include "data/images/image.h"
 #include "data/images/image_folder.h"
 #include "data/source/raw_dataset.h"
@@ -47,13 +48,14 @@ typedef struct import_result {
 status import_folder(const image_folder *f, const image_import *s, const logger *log,
                      import_result *r, error *err) MUST_CHECK;
 
-// Reads arrays named x and y, or x_train, y_train, x_test and y_test; docs/data.md has the other
-// names that libraries give them. Pictures are |u1 [N][H][W], [N][H][W][C] or [N][C][H][W] with C
-// of 1 or 3. Labels are integers [N] or [N][1], from 0 on, and the class names are these numbers. A
-// sample's key in the split is its index. A validation part is left out, with a warning, unless it
-// stands for a test part that is not there, and so is whatever else is in the file.
-status import_arrays(const char *path, const image_import *s, const logger *log, import_result *r,
-                     error *err) MUST_CHECK;
+// Reads the arrays of a .npz file, or of IDX files if `idx` is not NULL, named x and y, or x_train,
+// y_train, x_test and y_test; docs/data.md has the other names that libraries give them. Pictures
+// are |u1 [N][H][W], [N][H][W][C] or [N][C][H][W] with C of 1 or 3. Labels are integers [N] or
+// [N][1], and the class names are these numbers; those of a .npz file are from 0 on. A sample's key
+// in the split is its index. A validation part is left out, with a warning, unless it stands for a
+// test part that is not there, and so is whatever else is in the file.
+status import_arrays(const char *path, const idx_files *idx, const image_import *s,
+                     const logger *log, import_result *r, error *err) MUST_CHECK;
 
 void import_release(import_result *r);
 

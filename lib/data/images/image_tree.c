@@ -209,21 +209,6 @@ out:
     return rc;
 }
 
-bool image_tree_is_archive(const char *path) {
-    archive_reader *r = NULL;
-    const char *member;
-    bool pictures = false, arrays = false;
-    if (archive_reader_open_file(path, ARCHIVE_MEMBERS, &r, NULL) == STATUS_OK)
-        while (!pictures && !arrays && archive_reader_next(r, &member, NULL) == STATUS_OK &&
-               member) {
-            const char *dot = strrchr(member, '.');
-            pictures = image_ending_of(member) != ENDING_NONE;
-            arrays = dot && strcmp(dot, ".npy") == 0;
-        }
-    archive_reader_free(r);
-    return pictures;
-}
-
 const image_entry *image_tree_find(const image_tree *t, const char *member) {
     const image_entry wanted = {.path = tidy(member)};
     const image_entry *own = bsearch(&wanted, t->entries, t->count, sizeof wanted, by_path);

@@ -38,10 +38,6 @@ status image_tree_read_folder(const char *path, image_tree *t, error *err) MUST_
 status image_tree_read_archive(const char *path, image_tree *t, error *err) MUST_CHECK;
 void image_tree_release(image_tree *t);
 
-// Is the file an archive of pictures? False for one of arrays, .npy files, and for one that cannot
-// be read up to its first picture.
-bool image_tree_is_archive(const char *path);
-
 // Returns the first entry after entry `at` and its content. The entries of a folder are
 // at + 1, image_tree_end(t, at + 1), … before image_tree_end(t, at).
 size_t image_tree_end(const image_tree *t, size_t at);

@@ -9,12 +9,23 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 
 enum { BLOCK_BYTES = 1 << 16 };
+
+size_t archive_ending(const char *name, size_t length) {
+    static const char *const endings[] = {".zip", ".tar", ".gz",  ".tgz", ".xz", ".txz",
+                                          ".bz2", ".zst", ".lz4", ".7z",  ".rar"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t own = strlen(endings[i]);
+        if (length > own && strncasecmp(name + length - own, endings[i], own) == 0) return own;
+    }
+    return 0;
+}
 
 struct archive_reader {
     struct archive *archive;
@@ -38,6 +49,11 @@ static status no_memory(const char *name, error *err) {
 static status refuse(const archive_reader *r, error *err) {
     const char *why = archive_error_string(r->archive);
     if (archive_errno(r->archive) == ENOMEM) return no_memory(r->name, err);
+    if (r->members && archive_entry_is_encrypted(r->entry))
+        return error_set(err, STATUS_INPUT,
+                         "cannot read archive: '%s': it is protected by a password: unpack it, and "
+                         "pass the folder",
+                         r->name);
     return error_set(err, STATUS_INPUT, "cannot read archive: '%s': %s", r->name,
                      why ? why : "damaged");
 }

@@ -26,6 +26,10 @@ typedef enum archive_kind {
     ARCHIVE_SINGLE,  // one compressed file without a name, such as x.gz
 } archive_kind;
 
+// Returns the length of the ending, such as ".gz", that makes the name of `length` bytes that of
+// something packed; 0: none. Not all of these formats are read.
+size_t archive_ending(const char *name, size_t length);
+
 typedef struct archive_reader archive_reader;
 
 // Reads from `fd`, which stays the caller's and must outlive the reader. `name` is for messages and

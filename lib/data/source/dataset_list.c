@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "data/source/dataset_list.h"
 
-#include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
+
+#include "base/spelling.h"
 
 // clang-format off
 #define LIST(type, ...) (type[]){__VA_ARGS__}
@@ -26,17 +26,9 @@ const dataset_entry *dataset_find(const char *name) {
     return NULL;
 }
 
-static bool reads_alike(const char *a, const char *b) {
-    for (;; a++, b++) {
-        while (*a && !isalnum((unsigned char)*a)) a++;
-        while (*b && !isalnum((unsigned char)*b)) b++;
-        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
-        if (!*a) return true;
-    }
-}
-
 const char *dataset_namesake(const char *name) {
+    static const char SIGNS[] = " -_.";
     for (size_t i = 0; i < DATASETS; i++)
-        if (reads_alike(name, dataset_list[i].name)) return dataset_list[i].name;
-    return reads_alike(name, DATASET_SYNTHETIC) ? DATASET_SYNTHETIC : NULL;
+        if (spelling_alike(name, dataset_list[i].name, SIGNS)) return dataset_list[i].name;
+    return spelling_alike(name, DATASET_SYNTHETIC, SIGNS) ? DATASET_SYNTHETIC : NULL;
 }

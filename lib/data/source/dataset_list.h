@@ -43,7 +43,8 @@ typedef struct dataset_entry {
     const char *url, *suffix;
     const char *folders[MEMBER_FOLDERS]; // where unpacking puts them: a source folder's subfolders
                                          // that are searched too
-    const char *alike; // the name of another data set that is taken for this one; NULL: none
+    const char *alike;  // the name of another data set that is taken for this one; NULL: none
+    const char *others; // the end of a message: what reads other files of this form; NULL: none
 } dataset_entry;
 
 enum {

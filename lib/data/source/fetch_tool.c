@@ -160,6 +160,14 @@ static bool fetches(const fetch_tool *t, const dataset_entry *d) {
     return strcmp(d->tool, t->name) == 0;
 }
 
+static status refuse_name(const arguments *a, error *err) {
+    const char *others = NULL;
+    for (size_t i = 0; i < DATASETS && !others; i++)
+        if (fetches(a->tool, &dataset_list[i])) others = dataset_list[i].others;
+    return error_set(err, STATUS_USAGE, "bad value of --dataset: '%s': expected %s%s", a->dataset,
+                     a->names, others ? others : "");
+}
+
 static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     arguments *a = arguments_of_main;
     const dataset_entry *d = dataset_find(a->dataset);
@@ -171,9 +179,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     const char *const *sources = a->from.items;
     size_t source_count = a->from.count;
     status rc;
-    if (!d || !fetches(a->tool, d))
-        return error_set(err, STATUS_USAGE, "bad value of --dataset: '%s': expected %s", a->dataset,
-                         a->names);
+    if (!d || !fetches(a->tool, d)) return refuse_name(a, err);
     if (a->mirrors && source_count)
         return error_set(err, STATUS_USAGE, "--mirrors and --from exclude each other");
     TRY(choose(a, d, &c, err));

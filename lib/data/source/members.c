@@ -112,6 +112,7 @@ typedef struct reading {
     uint64_t done, total;       // bytes of all members, for the progress
     const dataset_entry *alike; // set->alike, or NULL
     bool holds_alike;           // the archive has a member of `alike`
+    char *packed;               // or one that is an archive itself: the first; NULL: none
 } reading;
 
 // The source of one member's bytes: an archive, or a plain file.
@@ -131,6 +132,11 @@ static status stream_read(const stream *s, uint8_t *data, size_t room, size_t *g
     return STATUS_OK;
 }
 
+// Advice on files that have the form, but are another set's.
+static const char *of_others(const reading *r) {
+    return r->set->others ? r->set->others : "";
+}
+
 // ---- One member ----
 
 static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, error *err) {
@@ -141,9 +147,9 @@ static status hand_on(reading *r, size_t which, const stream *s, sha256 *hash, e
         if (rc != STATUS_OK || got == 0) {
             if (rc != STATUS_OK || offset == m->bytes) return rc;
             return error_set(err, STATUS_INPUT,
-                             "cannot use '%s': member '%s' has %" PRIu64
-                             " bytes, expected %" PRIu64,
-                             r->shown, m->name, offset, m->bytes);
+                             "cannot use '%s': member '%s' has %" PRIu64 " bytes, expected %" PRIu64
+                             "%s",
+                             r->shown, m->name, offset, m->bytes, of_others(r));
         }
         if (got > m->bytes - offset)
             return error_set(err, STATUS_INPUT,
@@ -171,8 +177,9 @@ static status check_hash(const reading *r, size_t which, const char *name, bool 
                          "cannot use '%s': member '%s' is that of %s, not of %s: pass --dataset %s",
                          r->shown, name, alike->name, r->set->name, alike->name);
     if (!expected || strcmp(expected, got) == 0) return STATUS_OK;
-    return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' has SHA-256 %s, expected %s",
-                     r->shown, name, got, expected);
+    return error_set(err, STATUS_INPUT,
+                     "cannot use '%s': member '%s' has SHA-256 %s, expected %s%s", r->shown, name,
+                     got, expected, of_others(r));
 }
 
 // ---- One member in its other form ----
@@ -351,6 +358,8 @@ static status read_archive(reading *r, int fd, error *err) {
         member_form form;
         const int which = find_member(r->set, path, &form);
         if (which < 0 && r->alike && find_member(r->alike, path, &form) >= 0) r->holds_alike = true;
+        if (which < 0 && !r->packed && archive_ending(path, strlen(path)))
+            r->packed = memory_string(path);
         if (which < 0) continue;
         log_debug(r->log, "reading '%s'", path);
         if (form == MEMBER_PLAIN) warn_if_unpinned(r, &r->set->members[which], path);
@@ -488,11 +497,16 @@ static status read_path(reading *r, error *err) {
 static status check_all_found(const reading *r, error *err) {
     for (size_t i = 0; i < r->set->member_count; i++) {
         if (r->origin->found[i] || r->set->members[i].optional) continue;
-        const char *other = r->holds_alike ? r->alike->name : NULL;
+        const dataset_member *m = &r->set->members[i];
+        char way[300] = "";
+        if (r->holds_alike)
+            snprintf(way, sizeof way, "; it holds members of another data set: pass --dataset %s",
+                     r->alike->name);
+        else if (r->packed)
+            snprintf(way, sizeof way, "; it holds archives: unpack it, and pass '%.200s'",
+                     r->packed);
         return error_set(err, STATUS_INPUT, "cannot use '%s': member '%s' of %s is missing%s%s",
-                         r->shown, r->set->members[i].name, r->set->name,
-                         other ? "; it holds members of another data set: pass --dataset " : "",
-                         other ? other : "");
+                         r->shown, m->name, r->set->name, way, *way ? "" : of_others(r));
     }
     return STATUS_OK;
 }
@@ -500,6 +514,8 @@ static status check_all_found(const reading *r, error *err) {
 static status read_source(reading *r, error *err) {
     memset(r->origin, 0, sizeof *r->origin);
     r->holds_alike = false;
+    free(r->packed);
+    r->packed = NULL;
     r->origin->from = r->from;
     free(r->shown);
     r->shown = redact_urls(r->from);
@@ -539,5 +555,6 @@ status members_read(const dataset_entry *d, const char *const *sources, size_t s
     free(hint);
     free(r.chunk);
     free(r.shown);
+    free(r.packed);
     return rc;
 }

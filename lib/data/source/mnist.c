@@ -16,27 +16,36 @@ static status take(void *context, size_t which, uint64_t offset, const uint8_t *
     return STATUS_OK;
 }
 
+// An IDX file of unsigned bytes of this rank.
+static status parse(uint8_t *file, const dataset_member *m, int rank, npy *x, error *err) {
+    NEED(idx_parse(file, m->bytes, m->name, x, err));
+    if (strcmp(x->type, "|u1") == 0 && x->rank == rank) return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "cannot use '%s': elements of type %s in %d dimensions, expected |u1 in %d",
+                     m->name, x->type, x->rank, rank);
+}
+
 // The images and labels of a split stay in their files' buffers, after the headers.
 static status parse_split(const dataset_entry *d, int split, raw_split *s, error *err) {
     const dataset_member *files = &d->members[2 * split];
-    idx images, labels;
-    NEED(idx_parse(s->owned[0], files[0].bytes, files[0].name, 3, &images, err));
-    NEED(idx_parse(s->owned[1], files[1].bytes, files[1].name, 1, &labels, err));
+    npy images, labels;
+    NEED(parse(s->owned[0], &files[0], 3, &images, err));
+    NEED(parse(s->owned[1], &files[1], 1, &labels, err));
     const uint32_t count = d->samples[split];
-    const uint32_t height = (uint32_t)d->height, width = (uint32_t)d->width;
-    if (images.shape[0] != count || images.shape[1] != height || images.shape[2] != width ||
+    if (images.shape[0] != count || images.shape[1] != d->height || images.shape[2] != d->width ||
         labels.shape[0] != count)
         return error_set(err, STATUS_INPUT,
-                         "cannot use '%s': %u images of %u x %u and %u labels, expected %u of "
-                         "%u x %u, and as many labels",
-                         files[0].name, images.shape[0], images.shape[1], images.shape[2],
-                         labels.shape[0], count, height, width);
+                         "cannot use '%s': %lld images of %lld x %lld and %lld labels, expected %u "
+                         "of %d x %d, and as many labels",
+                         files[0].name, (long long)images.shape[0], (long long)images.shape[1],
+                         (long long)images.shape[2], (long long)labels.shape[0], count, d->height,
+                         d->width);
     s->samples = count;
-    s->images = images.data;
+    s->images = (uint8_t *)s->owned[0] + (files[0].bytes - images.data_bytes);
     s->labels = memory_try_new(count, sizeof *s->labels, err);
     s->owned[2] = s->labels;
     if (!s->labels) return STATUS_FAILED;
-    for (uint32_t i = 0; i < count; i++) s->labels[i] = labels.data[i];
+    for (uint32_t i = 0; i < count; i++) s->labels[i] = ((const uint8_t *)labels.data)[i];
     return STATUS_OK;
 }
 

@@ -119,17 +119,16 @@ static size_t width_of(const npy *n) {
     return (size_t)(n->type[2] - '0');
 }
 
-static void make_little_endian(const parsing *p) {
-    const size_t width = width_of(p->to);
-    char *end = p->bytes + p->size;
-    if (p->to->type[0] == '>')
-        for (char *at = end - p->to->data_bytes; at < end; at += width)
+void npy_turn_round(npy *n, char *data) {
+    const size_t width = width_of(n);
+    if (n->type[0] == '>')
+        for (char *at = data; at < data + n->data_bytes; at += width)
             for (size_t k = 0; k < width / 2; k++) {
                 const char first = at[k];
                 at[k] = at[width - 1 - k];
                 at[width - 1 - k] = first;
             }
-    p->to->type[0] = width > 1 ? '<' : '|';
+    n->type[0] = width > 1 ? '<' : '|';
 }
 
 static status check_size(const parsing *p, error *err) {
@@ -149,7 +148,7 @@ status npy_parse(char *bytes, size_t size, const char *name, npy *n, error *err)
     NEED(parse_type(&p, err));
     NEED(parse_shape(&p, err));
     NEED(check_size(&p, err));
-    make_little_endian(&p);
+    npy_turn_round(n, bytes + (size - n->data_bytes));
     return STATUS_OK;
 }
 

@@ -25,6 +25,9 @@ typedef struct npy {
 // the data do not have the size that shape and type imply.
 status npy_parse(char *bytes, size_t size, const char *name, npy *n, error *err) MUST_CHECK;
 
+// For the readers of such arrays: makes elements of the type ">…" little-endian. `data` is n->data.
+void npy_turn_round(npy *n, char *data);
+
 // Sets that error, for callers that do not support every type.
 status npy_refuse(const char *name, const char *why, error *err);
 

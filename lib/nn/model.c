@@ -280,6 +280,11 @@ static status check_end(const builder *b, const yaml_node *end) {
                           "the network must end in a vector, with a value for each class, but '%s' "
                           "gives [%d, %d, %d]: put flatten after it",
                           last->name, last->out.channels, last->out.height, last->out.width);
+    if (last->out.channels < 2)
+        return yaml_error(end, b->err,
+                          "the network has one output: the loss is cross entropy, which needs an "
+                          "output for each class, of two classes two: linear: {out: 2}, and no "
+                          "sigmoid after it");
     if (p->parameters == 0)
         return yaml_error(end, b->err, "there is nothing to train: no layer has parameters");
     return STATUS_OK;

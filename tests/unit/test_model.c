@@ -567,6 +567,9 @@ static void refuses_layers_that_do_not_fit(void **state) {
     refuses(HEAD "- conv: {out: 6, kernel: 1}\n- global_avg_pool\n",
             "m.yaml:6:3: the network must end in a vector, with a value for each class, but "
             "'pool1' gives [6, 1, 1]: put flatten after it");
+    refuses(HEAD "- flatten\n- linear: {out: 1}\n- sigmoid\n",
+            "m.yaml:7:3: the network has one output: the loss is cross entropy, which needs an "
+            "output for each class, of two classes two: linear: {out: 2}, and no sigmoid after it");
     refuses(HEAD "- flatten\n- scale: {factor: 2}\n",
             "m.yaml:6:3: there is nothing to train: no layer has parameters");
     refuses(HEAD "- conv: {out: 6, kernel: 1, groups: 2}\n",

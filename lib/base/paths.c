@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +27,14 @@ size_t paths_stem(const char *path) {
     static const char ending[] = ".yaml";
     const size_t length = strlen(path), own = sizeof ending - 1;
     return length > own && strcmp(path + length - own, ending) == 0 ? length - own : length;
+}
+
+bool paths_is_litter(const char *name, size_t length) {
+    static const char *const names[] = {".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini"};
+    if (length >= 2 && strncmp(name, "._", 2) == 0) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && strncasecmp(name, names[i], length) == 0) return true;
+    return false;
 }
 
 bool paths_is_yaml(const char *name) {

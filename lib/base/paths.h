@@ -16,6 +16,9 @@ const char *paths_name(const char *path);
 char *paths_folder(const char *path) MUST_CHECK;
 // Returns the length of a path without its ending .yaml, or the whole length if it has none.
 size_t paths_stem(const char *path);
+// Is this part of a path, of `length` bytes, a name that systems put beside other files by
+// themselves: .DS_Store, ._FILE and __MACOSX of macOS, Thumbs.db and desktop.ini of Windows?
+bool paths_is_litter(const char *name, size_t length);
 // Is it the name of a YAML file that is not hidden?
 bool paths_is_yaml(const char *name);
 // Returns whether there is a folder, or a link to one.

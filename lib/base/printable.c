@@ -91,3 +91,12 @@ void printable_escape(const char *string, char *escaped) {
     }
     *escaped = 0;
 }
+
+bool printable_line_ends(char *string) {
+    char *to = string;
+    for (const char *c = string; *c; c++)
+        if (c[0] != '\r' || c[1] != '\n') *to++ = *c;
+    const bool any = *to != 0;
+    *to = 0;
+    return any;
+}

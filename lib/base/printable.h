@@ -12,6 +12,9 @@
 // greater.
 size_t printable(char *string, bool one_line);
 
+// Makes each CRLF an LF, in place. Returns whether there was any.
+bool printable_line_ends(char *string);
+
 // Is the string valid UTF-8?
 bool printable_is_utf8(const char *string);
 

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/paths.h"
+#include "base/printable.h"
 #include "base/sha256.h"
 #include "base/zstream.h"
 #include "data/manifest.h"
@@ -167,6 +168,15 @@ static const char *last_line(const char *text, size_t bytes) {
     return text + bytes;
 }
 
+// Has the text the recorded digest once its line ends are LF? Changes the text.
+static bool has_only_other_line_ends(char *text, const char *recorded) {
+    char digest[SHA256_TEXT_BYTES];
+    printable_line_ends(text);
+    const size_t bytes = strlen(text);
+    sha256_buffer(text, (size_t)(last_line(text, bytes) - text), digest);
+    return strcmp(digest, recorded) == 0;
+}
+
 status manifest_verify_text(const char *path, manifest_findings *f, error *err) {
     char digest[SHA256_TEXT_BYTES], recorded[SHA256_TEXT_BYTES], *text;
     size_t bytes;
@@ -175,7 +185,11 @@ status manifest_verify_text(const char *path, manifest_findings *f, error *err) 
     const char *line = last_line(text, bytes);
     if (sscanf(line, "digest: %64[0-9a-f]", recorded) != 1) goto out;
     sha256_buffer(text, (size_t)(line - text), digest);
-    if (strcmp(digest, recorded) != 0)
+    if (strcmp(digest, recorded) == 0) goto out;
+    if (has_only_other_line_ends(text, recorded)) {
+        f->line_ends++;
+        manifest_finding(f, "%s: only its line ends were changed: CRLF in place of LF", path);
+    } else
         manifest_finding(f,
                          "%s: changed since it was written: its digest is %s, but %s is recorded",
                          path, digest, recorded);

@@ -12,7 +12,8 @@
 typedef struct manifest_findings {
     char **lines;
     size_t count, capacity;
-    size_t checked; // files that manifest_verify checked
+    size_t checked;   // files that manifest_verify checked
+    size_t line_ends; // lines about files that only the line ends tell from what was written
 } manifest_findings;
 
 void manifest_findings_release(manifest_findings *f);

@@ -53,24 +53,52 @@ static size_t find_copy(const grading *g, const verification *v, size_t from) {
     return g->count;
 }
 
-// STATUS_FAILED if a check could not be made, STATUS_FINDING if a submission was refuted or
-// refused.
-static status conclude(const grading *g, error *err) {
-    size_t refuted = 0, failed = 0;
+// How many submissions have which outcome.
+typedef struct tally {
+    size_t compared, different, refused, ungraded;
+    size_t failed; // a check of them failed at run time
+} tally;
+
+static tally count_outcomes(const grading *g) {
+    tally t = {.ungraded = g->in->others.count};
     for (size_t i = 0; i < g->count; i++) {
         const verification *v = &g->items[i];
-        failed += v->failed;
-        refuted += v->refused || verification_outcome(v, CHECK_SUBJECTS) == CHECK_DIFFERENT;
+        t.failed += v->failed;
+        t.refused += v->refused != NULL;
+        t.compared += !v->refused;
+        t.different += !v->refused && verification_outcome(v, CHECK_SUBJECTS) == CHECK_DIFFERENT;
     }
-    if (failed)
-        return error_set(err, STATUS_FAILED,
-                         "%zu of %zu submissions: a check failed, and was not made", failed,
-                         g->count);
-    if (!refuted) return STATUS_OK;
-    if (g->count == 1)
-        return error_set(err, STATUS_FINDING, "'%s' contradicts its files", g->items[0].archive);
-    return error_set(err, STATUS_FINDING, "%zu of %zu submissions contradict their files", refuted,
-                     g->count);
+    return t;
+}
+
+// What is no submission contradicts nothing, so it is counted by itself.
+static void append_tally(text *out, const tally *t) {
+    if (t->failed)
+        text_format(out, "%zu of %zu submissions: a check failed, and was not made; ", t->failed,
+                    t->compared);
+    text_format(out, "%zu of %zu submissions contradict%s files; %zu refused, %zu not graded",
+                t->different, t->compared, t->different == 1 ? "s its" : " their", t->refused,
+                t->ungraded);
+}
+
+// STATUS_FAILED if a check could not be made, STATUS_FINDING if a submission was refuted,
+// STATUS_INPUT if one was refused. Otherwise, and without --json, the counts end the output.
+static status conclude(const pipeline *p, const grading *g, error *err) {
+    const tally t = count_outcomes(g);
+    text closing = {0};
+    status rc = t.failed      ? STATUS_FAILED
+                : t.different ? STATUS_FINDING
+                : t.refused   ? STATUS_INPUT
+                              : STATUS_OK;
+    append_tally(&closing, &t);
+    if (rc == STATUS_FINDING && p->settings->command == COMMAND_VERIFY)
+        rc = error_set(err, rc, "'%s' contradicts its files", g->items[0].archive);
+    else if (rc != STATUS_OK)
+        rc = error_set(err, rc, "%s", text_string(&closing));
+    else if (!p->json && p->settings->command == COMMAND_GRADE)
+        puts(text_string(&closing));
+    text_release(&closing);
+    return rc;
 }
 
 // ---- The rows of a table ----
@@ -109,6 +137,9 @@ static void append_found(text *out, const grading *g, const verification *v) {
     if (!v->refused)
         append_subjects(out, v, CHECK_NOT_SHOWN, out->length ? "; not shown: " : "not shown: ");
     if (v->own_page) text_format(out, "%sown page", out->length ? "; " : "");
+    if (v->beside.count)
+        text_format(out, "%s%zu file%s beside it", out->length ? "; " : "", v->beside.count,
+                    v->beside.count == 1 ? "" : "s");
     size_t copies = 0;
     for (size_t i = find_copy(g, v, 0); i < g->count; i = find_copy(g, v, i + 1)) copies++;
     if (copies)
@@ -236,9 +267,17 @@ static void print_checks(const verification *v) {
                check_outcome_name(v->checks[i].outcome), v->checks[i].text);
 }
 
+// Of many, the first: an archive of a whole folder may have thousands.
+static void print_beside(const verification *v) {
+    if (v->beside.count)
+        printf("%s: beside the submission in it, not read: %s%s\n", v->archive, v->beside.items[0],
+               v->beside.count > 1 ? ", …" : "");
+}
+
 static void print_one(const grading *g) {
     const verification *v = &g->items[0];
     print_checks(v);
+    print_beside(v);
     printf("%-11s %-10s who trained the models, and how long it took\n", "origin", "not shown");
     if (v->report) printf("the report, made again: %s\n", v->report);
     if (v->own_page) printf("by its author's own templates: %s\n", v->own_page);
@@ -269,6 +308,7 @@ static void print_table(const grading *g) {
             if (v->checks[k].outcome == CHECK_DIFFERENT)
                 printf("%s: %s: %s\n", v->archive, check_subject_name(v->checks[k].subject),
                        v->checks[k].text);
+        print_beside(v);
         print_copies(g, v);
     }
     if (recorded) puts("(accuracy): as recorded; its model was not tested again");
@@ -308,6 +348,15 @@ static void put_accuracy(yaml_node *object, const verification *v) {
     yaml_append(ends, yaml_new_number(v->highest));
 }
 
+// "beside": [PATH, …], in the archive.
+static void put_beside(yaml_node *object, const verification *v) {
+    if (!v->beside.count) return;
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(object, "beside", list);
+    for (size_t i = 0; i < v->beside.count; i++)
+        yaml_append(list, json_new_string(v->beside.items[i]));
+}
+
 static void put_others(yaml_node *list, const handed_in *in) {
     for (size_t i = 0; i < in->others.count; i++) {
         yaml_node *item = yaml_new(YAML_MAPPING);
@@ -331,6 +380,7 @@ static status print_json(const grading *g, error *err) {
         if (v->refused) yaml_put(item, "refused", json_new_string(v->refused));
         if (v->report) yaml_put(item, "report", json_new_string(v->report));
         if (v->own_page) yaml_put(item, "own_page", json_new_string(v->own_page));
+        put_beside(item, v);
         put_checks(item, v);
         put_copies(item, g, v);
     }
@@ -381,7 +431,7 @@ static status verify_and_print(pipeline *p, const handed_in *in, void (*print)(c
         TRY(print_json(&g, err));
     else
         print(&g);
-    rc = conclude(&g, err);
+    rc = conclude(p, &g, err);
 out:
     release(&g);
     return rc;

@@ -6,24 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/paths.h"
 #include "submission/unpack.h"
-
-// Returns the ending of an archive's name; NULL if it has none.
-static const char *find_ending(const char *name) {
-    static const char *const endings[] = {".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar", ".zip"};
-    const size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t own = strlen(endings[i]);
-        if (length > own && strcasecmp(name + length - own, endings[i]) == 0)
-            return name + length - own;
-    }
-    return NULL;
-}
 
 static int by_name(const FTSENT **a, const FTSENT **b) {
     return strcmp((*a)->fts_name, (*b)->fts_name);
@@ -34,12 +21,16 @@ static void add_other(handed_in *in, const char *path, const char *reason) {
     strvec_add(&in->reasons, reason);
 }
 
+enum { OURS = -1 }; // in place of the count of others: the folder is left out
+
 // A folder is named itself, not each of its files, if none of these is a submission. Its counts of
 // archives and others were kept when it was entered.
 static void leave_folder(handed_in *in, const FTSENT *entry) {
     const size_t before = (size_t)entry->fts_number, files = in->others.count - before;
     char reason[96];
-    if (entry->fts_level == 0 || in->archives.count > (uintptr_t)entry->fts_pointer) return;
+    if (entry->fts_number == OURS || entry->fts_level == 0 ||
+        in->archives.count > (uintptr_t)entry->fts_pointer)
+        return;
     strvec_cut(&in->others, before);
     strvec_cut(&in->reasons, before);
     snprintf(reason, sizeof reason,
@@ -52,17 +43,22 @@ static void enter_folder(handed_in *in, FTS *walk, FTSENT *entry, const struct s
     const bool submission = unpack_is_folder(entry->fts_path);
     entry->fts_number = (long)in->others.count;
     entry->fts_pointer = (void *)(uintptr_t)in->archives.count; // NOLINT
-    if (submission || (info->st_ino == skipped->st_ino && info->st_dev == skipped->st_dev))
-        (void)fts_set(walk, entry, FTS_SKIP);
-    if (submission) strvec_add(&in->archives, entry->fts_path);
+    const bool ours = info->st_ino == skipped->st_ino && info->st_dev == skipped->st_dev;
+    if (ours) entry->fts_number = OURS;
+    if (submission || ours) (void)fts_set(walk, entry, FTS_SKIP);
+    if (submission && !ours) strvec_add(&in->archives, entry->fts_path);
 }
 
 static void take_entry(handed_in *in, FTS *walk, FTSENT *entry, const struct stat *skipped) {
+    if (entry->fts_level && paths_is_litter(entry->fts_name, entry->fts_namelen)) {
+        if (entry->fts_info == FTS_D) (void)fts_set(walk, entry, FTS_SKIP);
+        return;
+    }
     switch (entry->fts_info) {
     case FTS_D: enter_folder(in, walk, entry, skipped); return;
     case FTS_DP: leave_folder(in, entry); return;
     case FTS_F:
-        if (entry->fts_level == 0 || find_ending(entry->fts_name)) {
+        if (entry->fts_level == 0 || unpack_ending(entry->fts_name)) {
             strvec_add(&in->archives, entry->fts_path);
             return;
         }
@@ -100,7 +96,7 @@ char *handed_in_folder_name(const char *archive) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "=._,-+";
     char *name = memory_string(paths_name(archive));
-    const char *ending = find_ending(name);
+    const char *ending = unpack_ending(name);
     if (ending) name[ending - name] = 0;
     for (char *c = name; *c; c++)
         if (!strchr(plain, *c) || (c == name && *c == '.')) *c = '_';

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,10 +22,25 @@
 // No file of a submission has a longer path or name; every file system has room for these.
 enum { BUFFER_BYTES = 1 << 16, PATH_BYTES = 1000, NAME_BYTES = 200 };
 
-// Returns the length of the first folder's name in a path, with the slash; 0 if there is none.
-static size_t first_folder(const char *member) {
-    const char *slash = strchr(member, '/');
-    return slash && slash[1] ? (size_t)(slash - member) + 1 : 0;
+const char *unpack_ending(const char *name) {
+    static const char *const endings[] = {".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar", ".zip"};
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t own = strlen(endings[i]);
+        if (length > own && strcasecmp(name + length - own, endings[i]) == 0)
+            return name + length - own;
+    }
+    return NULL;
+}
+
+// Has a part of the path a name that systems put beside files?
+static bool is_litter(const char *path) {
+    for (const char *part = path; *part; part += strspn(part, "/")) {
+        const size_t length = strcspn(part, "/");
+        if (paths_is_litter(part, length)) return true;
+        part += length;
+    }
+    return false;
 }
 
 static bool has_long_name(const char *path) {
@@ -77,16 +94,11 @@ out:
 }
 
 static status unpack_member(archive_reader *reader, const char *archive, const char *member,
-                            const char *folder, char **root, error *err) {
+                            const char *folder, error *err) {
     while (strncmp(member, "./", 2) == 0) member += 2;
-    const size_t length = first_folder(member);
-    if (!*root && length) *root = memory_format("%.*s", (int)length, member);
-    if (!length || strncmp(member, *root, length) != 0)
-        return error_set(err, STATUS_INPUT,
-                         "cannot unpack: '%s': '%s' is not in the one folder of a submission",
-                         archive, member);
-    char *path = memory_format("%s/%s", folder, member + length);
-    const char *why = bad_place(path, member + length);
+    if (!*member || is_litter(member)) return STATUS_OK;
+    char *path = memory_format("%s/%s", folder, member);
+    const char *why = bad_place(path, member);
     status rc = STATUS_OK;
     if (why)
         rc = error_set(err, STATUS_INPUT, "cannot unpack: '%s': member '%.200s': %s", archive,
@@ -100,27 +112,114 @@ static status unpack_member(archive_reader *reader, const char *archive, const c
 static status unpack_all(int fd, const char *archive, const char *folder, error *err) {
     archive_reader *reader = NULL;
     const char *member;
-    char *root = NULL;
     status rc;
     TRY(archive_reader_open(fd, archive, ARCHIVE_MEMBERS, &reader, err));
+    TRY(output_make_folder(folder, err));
     for (;;) {
         TRY(archive_reader_next(reader, &member, err));
         if (!member) break;
-        TRY(unpack_member(reader, archive, member, folder, &root, err));
+        TRY(unpack_member(reader, archive, member, folder, err));
     }
-    if (!root) rc = error_set(err, STATUS_INPUT, "cannot unpack: '%s': it holds no file", archive);
 out:
     archive_reader_free(reader);
-    free(root);
     return rc;
 }
 
-static status unpack_archive(const char *archive, const char *folder, error *err) {
+// Writes the files of the archive below `folder`, as they lie in it. `name` is for messages.
+static status unpack_archive(const char *archive, const char *name, const char *folder,
+                             error *err) {
     const int fd = open(archive, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_system(err, STATUS_INPUT, errno, "cannot read submission: '%s'", archive);
-    status rc = unpack_all(fd, archive, folder, err);
+    if (fd < 0) return error_system(err, STATUS_INPUT, errno, "cannot read submission: '%s'", name);
+    status rc = unpack_all(fd, name, folder, err);
     close(fd);
+    return rc;
+}
+
+// ---- The submission in an archive ----
+
+// Paths of what was unpacked. What is in a submission is not listed.
+typedef struct contents {
+    strvec submissions, archives, others;
+} contents;
+
+static void contents_release(contents *c) {
+    strvec_release(&c->submissions);
+    strvec_release(&c->archives);
+    strvec_release(&c->others);
+}
+
+static status contents_list(contents *c, const char *folder, error *err) {
+    char *const roots[] = {(char *)folder, NULL};
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    if (!walk) return error_set(err, STATUS_FAILED, "cannot read '%s'", folder);
+    for (FTSENT *entry; (entry = fts_read(walk));) {
+        if (entry->fts_info == FTS_D && unpack_is_folder(entry->fts_path)) {
+            strvec_add(&c->submissions, entry->fts_path);
+            (void)fts_set(walk, entry, FTS_SKIP);
+        } else if (entry->fts_info == FTS_F)
+            strvec_add(unpack_ending(entry->fts_name) ? &c->archives : &c->others, entry->fts_path);
+    }
+    fts_close(walk);
+    return STATUS_OK;
+}
+
+// The archive holds no submission, or more than one.
+static status refuse_contents(const char *archive, const contents *c, error *err) {
+    if (c->submissions.count)
+        return error_set(err, STATUS_INPUT,
+                         "cannot unpack: '%s': it holds %zu submissions: unpack it first", archive,
+                         c->submissions.count);
+    if (c->archives.count)
+        return error_set(err, STATUS_INPUT,
+                         "cannot unpack: '%s': it holds %zu archive%s: unpack it first", archive,
+                         c->archives.count, c->archives.count == 1 ? "" : "s");
+    if (!c->others.count)
+        return error_set(err, STATUS_INPUT, "cannot unpack: '%s': it holds no file", archive);
+    return error_set(
+        err, STATUS_INPUT,
+        "cannot unpack: '%s': it holds no submission, which is a folder with plan.yaml "
+        "and experiments/",
+        archive);
+}
+
+static status unpack_found(const char *archive, const char *name, const char *folder, bool inner,
+                           strvec *beside, error *err);
+
+// Moves the one submission to `folder`; one in an archive, which is all that there is, is unpacked
+// there. `base`: the folder of all contents.
+static status take_contents(const contents *c, const char *name, const char *base,
+                            const char *folder, bool inner, strvec *beside, error *err) {
+    if (!c->submissions.count && c->archives.count == 1 && !inner) {
+        char *which = memory_format("%s: %s", name, c->archives.items[0] + strlen(base) + 1);
+        status rc = unpack_found(c->archives.items[0], which, folder, true, beside, err);
+        free(which);
+        for (size_t i = 0; i < c->others.count; i++)
+            strvec_add(beside, c->others.items[i] + strlen(base) + 1);
+        return rc;
+    }
+    if (c->submissions.count != 1) return refuse_contents(name, c, err);
+    if (rename(c->submissions.items[0], folder) != 0)
+        return error_system(err, STATUS_FAILED, errno, "cannot write folder '%s'", folder);
+    for (size_t i = 0; i < c->archives.count; i++)
+        strvec_add(beside, c->archives.items[i] + strlen(base) + 1);
+    for (size_t i = 0; i < c->others.count; i++)
+        strvec_add(beside, c->others.items[i] + strlen(base) + 1);
+    return STATUS_OK;
+}
+
+// `inner`: the archive lay in another one.
+static status unpack_found(const char *archive, const char *name, const char *folder, bool inner,
+                           strvec *beside, error *err) {
+    char *base = memory_format("%s.%s", folder, inner ? "inner" : "all");
+    contents c = {0};
+    status rc;
+    TRY(unpack_archive(archive, name, base, err));
+    TRY(contents_list(&c, base, err));
+    rc = take_contents(&c, name, base, folder, inner, beside, err);
+out:
+    (void)!remove_tree(base, NULL); // gigabytes, if many are refused
+    contents_release(&c);
+    free(base);
     return rc;
 }
 
@@ -166,7 +265,10 @@ static status copy_folder(const char *from, const char *folder, error *err) {
     FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL);
     if (!walk) return error_set(err, STATUS_FAILED, "cannot read '%s'", from);
     for (FTSENT *entry; rc == STATUS_OK && (entry = fts_read(walk));) {
-        if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP) continue;
+        const bool litter =
+            entry->fts_level && paths_is_litter(entry->fts_name, entry->fts_namelen);
+        if (litter) (void)fts_set(walk, entry, FTS_SKIP);
+        if (litter || entry->fts_info == FTS_D || entry->fts_info == FTS_DP) continue;
         if (entry->fts_info == FTS_F) bytes += (uint64_t)entry->fts_statp->st_size;
         if (++members > ARCHIVE_MAX_MEMBERS || bytes > ARCHIVE_MAX_BYTES)
             rc = error_set(err, STATUS_INPUT, "cannot copy: '%s': too many or too large files",
@@ -178,7 +280,7 @@ static status copy_folder(const char *from, const char *folder, error *err) {
     return rc;
 }
 
-status unpack_submission(const char *archive, const char *folder, error *err) {
+status unpack_submission(const char *archive, const char *folder, strvec *beside, error *err) {
     return paths_is_folder(archive) ? copy_folder(archive, folder, err)
-                                    : unpack_archive(archive, folder, err);
+                                    : unpack_found(archive, archive, folder, false, beside, err);
 }

@@ -73,5 +73,6 @@ void verification_release(verification *v) {
     free(v->own_page);
     free(v->refused);
     strvec_release(&v->traces);
+    strvec_release(&v->beside);
     *v = (verification){0};
 }

@@ -46,6 +46,7 @@ typedef struct verification {
     double lowest, highest;
     size_t accuracies;
     bool recorded;
+    strvec beside; // other files in the archive, which are not read
     char *refused; // the archive is no submission: why; else NULL
     bool failed;   // a check failed at run time, such as for want of memory, and was not shown
 } verification;

@@ -158,7 +158,8 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     (void)printable(v->archive, true);
     TRY(work_open(p, err));
     folder = memory_format("%s/unpacked/%s", p->work.path, name);
-    rc = unpack_submission(archive, folder, &why);
+    rc = unpack_submission(archive, folder, &v->beside, &why);
+    for (size_t i = 0; i < v->beside.count; i++) (void)printable(v->beside.items[i], true);
     if (rc == STATUS_INPUT) {
         (void)!remove_tree(folder, NULL); // gigabytes, if many are refused
         v->refused = memory_string(why.message);

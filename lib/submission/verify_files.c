@@ -144,7 +144,13 @@ status submission_check_files(const char *folder, verification *v, error *err) {
     const size_t length = strlen(folder);
     const manifest_findings *found = &f.findings;
     status rc = check_all(&f, err);
-    for (size_t i = 0; rc == STATUS_OK && i < found->count; i++) {
+    const bool line_ends = found->count && found->line_ends == found->count;
+    if (rc == STATUS_OK && line_ends)
+        verification_add(v, CHECK_FILES, CHECK_DIFFERENT,
+                         "only the line ends of %zu manifest%s differ: CRLF in place of LF, as git "
+                         "writes them on Windows",
+                         found->count, found->count == 1 ? "" : "s");
+    for (size_t i = 0; rc == STATUS_OK && !line_ends && i < found->count; i++) {
         const char *line = found->lines[i];
         const bool below = strncmp(line, folder, length) == 0 && line[length] == '/';
         verification_add(v, CHECK_FILES, CHECK_DIFFERENT, "%s", below ? line + length + 1 : line);

@@ -150,11 +150,14 @@ static status compare_figures(page *p, error *err) {
     TRY(read_text(p->author, "report.csv", &author, err));
     TRY(read_text(p->again, "report.csv", &again, err));
     (void)count_others(again, again, &lines, &line);
-    if (strcmp(author, again) != 0)
-        differing_figures(p, author, again);
-    else
+    if (strcmp(author, again) == 0)
         verification_add(p->v, CHECK_FIGURES, CHECK_EQUAL,
                          "%zu figures made again from the packed files", lines - 1);
+    else if (printable_line_ends(author) && strcmp(author, again) == 0)
+        verification_add(p->v, CHECK_FIGURES, CHECK_DIFFERENT,
+                         "only the line ends of report.csv differ: CRLF in place of LF");
+    else
+        differing_figures(p, author, again);
 out:
     free(author);
     free(again);
@@ -200,12 +203,16 @@ static status compare_text(page *p, const char *name, bool *equal, error *err) {
     TRY(read_text(p->again, name, &again, err));
     cut_drawings(author);
     cut_drawings(again);
-    if (strcmp(author, again) != 0) {
+    if (strcmp(author, again) == 0) goto out;
+    *equal = false;
+    if (printable_line_ends(author) && strcmp(author, again) == 0)
+        verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT,
+                         "%s%s: only its line ends differ: CRLF in place of LF", own(p), name);
+    else {
         char mine[EXCERPT_BYTES], theirs[EXCERPT_BYTES];
         const size_t at = common_length(author, again);
         excerpt(author, at, theirs);
         excerpt(again, at, mine);
-        *equal = false;
         verification_add(p->v, CHECK_REPORT, CHECK_DIFFERENT,
                          "%s%s: its text is not what the files give: '%s' there, '%s' by the "
                          "files",

@@ -26,7 +26,7 @@ setup() {
     cp "$ARCHIVE" handed/Fay/x.zip
     run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" handed SEGMENTS=1
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
-    [[ ${stderr_lines[-1]} == "pipeline: 2 of 5 submissions contradict their files" ]] || fail "$stderr"
+    [[ ${stderr_lines[-1]} == "pipeline: 1 of 4 submissions contradicts its files; 1 refused, 3 not graded" ]] || fail "$stderr"
     local n=submission-one-two.tar.gz accuracy
     accuracy=$("$BIN/manifest" get "$BATS_FILE_TMPDIR/$one/evaluate" results.accuracy | awk '{ printf "%.2f %%", 100 * $1 }')
     grep -Eq "^verdict +submission +author +accuracy +found$" <<<"$output" || fail "$output"
@@ -100,4 +100,80 @@ hand_in() {
     grep -q "^handed/original.tar.gz: same execution as handed/record.tar.gz, handed/times.tar.gz$" <<<"$output" || fail "$output"
     grep -q "^handed/record.tar.gz: same execution as handed/original.tar.gz$" <<<"$output" || fail "$output"
     grep -q "^handed/times.tar.gz: same execution as handed/original.tar.gz$" <<<"$output" || fail "$output"
+}
+
+# pack_again FOLDER: what honest students hand in, of $ARCHIVE: no file's text is changed, but for the line ends of the last.
+pack_again() {
+    "$PYTHON" - "$ARCHIVE" "$1" <<'PY'
+import io, os, shutil, sys, tarfile, zipfile
+archive, folder = sys.argv[1:]
+fork = b"\0\5\x16\7" + bytes(22)  # the head of an AppleDouble file
+with tarfile.open(archive) as tar:
+    files = [(m.name, tar.extractfile(m).read()) for m in tar if m.isfile()]
+def place(name, ending):
+    os.makedirs(f"{folder}/{name}", exist_ok=True)
+    return f"{folder}/{name}/hand-in.{ending}"
+def fork_of(name):
+    return os.path.dirname(name) + "/._" + os.path.basename(name)
+with tarfile.open(place("tar-of-macos", "tar.gz"), "w:gz") as tar:
+    for name, data in files:
+        for n, d in (fork_of(name), fork), (name, data):
+            entry = tarfile.TarInfo(n)
+            entry.size = len(d)
+            tar.addfile(entry, io.BytesIO(d))
+with zipfile.ZipFile(place("finder", "zip"), "w") as z:
+    for name, data in files:
+        z.writestr(name, data)
+        z.writestr("__MACOSX/" + fork_of(name), fork)
+with zipfile.ZipFile(place("no-folder", "zip"), "w") as z:
+    for name, data in files:
+        z.writestr(name.split("/", 1)[1], data)
+with zipfile.ZipFile(place("in-a-zip", "zip"), "w") as z:
+    z.write(archive, "homework/submission.tar.gz")
+    z.writestr("homework/essay.pdf", b"%PDF")
+shutil.copy(archive, place("as-packed", "tar.gz"))
+for name in ".DS_Store", "._hand-in.tar.gz", "Thumbs.db":
+    open(f"{folder}/as-packed/{name}", "wb").write(fork)
+for name, data in files:
+    path = f"{folder}/windows/{name}"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    text = name.endswith((".yaml", ".md", ".csv", ".txt", ".json", ".sh", ".html", ".svg"))
+    open(path, "wb").write(data.replace(b"\n", b"\r\n") if text else data)
+    open(fork_of(path), "wb").write(fork)
+PY
+}
+
+@test "grade: what macOS, Windows and file shares packed again is graded as what it is" {
+    pack_again handed
+    run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$BATS_FILE_TMPDIR/teacher" handed SEGMENTS=1
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    [[ ${stderr_lines[-1]} == "pipeline: 1 of 6 submissions contradicts its files; 0 refused, 0 not graded" ]] || fail "$stderr"
+    [ "$(grep -c '^equal ' <<<"$output")" = 5 ] || fail "$output"
+    grep -q "^different .*windows" <<<"$output" || fail "$output"
+    grep -q "windows.*: files: only the line ends of [0-9]* manifests differ: CRLF in place of LF" <<<"$output" || fail "$output"
+    grep -q "windows.*: figures: only the line ends of report.csv differ: CRLF in place of LF" <<<"$output" || fail "$output"
+    grep -q "in-a-zip.*: beside the submission in it, not read: homework/essay.pdf$" <<<"$output" || fail "$output"
+    ! grep -q "DS_Store\|Thumbs\|\._" <<<"$output" || fail "$output"
+}
+
+@test "grade: an archive without a submission says what it holds; refused and not graded are counted by themselves" {
+    mkdir -p handed/{a,b,c,d}
+    "$PYTHON" - <<'PY'
+import zipfile
+def pack(name, *members):
+    with zipfile.ZipFile(f"handed/{name}/x.zip", "w") as z:
+        for member in members:
+            z.writestr(member, b"x")
+pack("a", "one.tar.gz", "two.tar.gz")
+pack("b", "src/train.py", "__MACOSX/src/._train.py")
+pack("c", "__MACOSX/._train.py")
+PY
+    : >handed/d/work.rar
+    run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" handed
+    [ "$status" -eq 3 ] || fail "exit code $status" "$output" "$stderr"
+    [[ ${stderr_lines[-1]} == "pipeline: 0 of 0 submissions contradict their files; 3 refused, 1 not graded" ]] || fail "$stderr"
+    grep -q "handed/a/x.zip: refused: .*it holds 2 archives: unpack it first$" <<<"$output" || fail "$output"
+    grep -q "handed/b/x.zip: refused: .*it holds no submission, which is a folder with plan.yaml and experiments/$" <<<"$output" || fail "$output"
+    grep -q "handed/c/x.zip: refused: .*it holds no file$" <<<"$output" || fail "$output"
+    [ -z "$(find "$WORK/teacher" -name '*.py' -o -name '*.all')" ] || fail "$(find "$WORK/teacher")"
 }

@@ -44,7 +44,7 @@ refuses() {
 grades() {
     echo text >"$WORK/next.tar.gz"
     run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" "$WORK/handed" "$WORK/next.tar.gz"
-    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    [ "$status" -eq 3 ] || fail "exit code $status" "$output" "$stderr"
     grep -Eq "^refused .*/next.tar.gz +no submission" <<<"$output" || fail "$output"
 }
 

@@ -216,7 +216,7 @@ e cat results
     echo x >a/x
     echo x >b/x
     tar czf two.tar.gz a b
-    TOOL=pipeline fails_with 3 "'b/x' is not in the one folder of a submission" verifies two.tar.gz
+    TOOL=pipeline fails_with 3 "'two.tar.gz': it holds no submission, which is a folder with plan.yaml and experiments/" verifies two.tar.gz
     ln -s /etc/passwd a/link
     tar czf link.tar.gz a
     TOOL=pipeline fails_with 3 "a/link" verifies link.tar.gz

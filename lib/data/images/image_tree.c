@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "data/source/archive.h"
 
 enum { FOLLOWED_DEPTH = 4 };
@@ -45,14 +46,6 @@ static int by_path(const void *a, const void *b) {
 
 // ---- Entries ----
 
-static bool is_litter(const char *name, size_t length) {
-    static const char *const names[] = {".DS_Store", "__MACOSX", "Thumbs.db", "desktop.ini"};
-    if (length >= 2 && strncmp(name, "._", 2) == 0) return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == length && strncasecmp(name, names[i], length) == 0) return true;
-    return false;
-}
-
 // Takes over `path`.
 static status add(image_tree *t, char *path, bool folder, error *err) {
     image_entry entry = {.path = path, .depth = *path != 0, .folder = folder, .list = -1};
@@ -79,7 +72,7 @@ static bool is_folder(const char *path, bool follow) {
 
 static status add_found(const char *top, const char *inner, int depth, const char *name,
                         image_tree *t, error *err) {
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_litter(name, strlen(name)))
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || paths_is_litter(name, strlen(name)))
         return STATUS_OK;
     char *own = memory_format(*inner ? "%s/%s" : "%s%s", inner, name);
     char *whole = memory_format("%s/%s", top, own);
@@ -125,7 +118,7 @@ static char *tidy(const char *member) {
     char *path = memory_new(strlen(member) + 1, 1), *to = path;
     for (const char *part = member; *part;) {
         const size_t length = strcspn(part, "/");
-        if (is_litter(part, length)) {
+        if (paths_is_litter(part, length)) {
             *path = 0;
             return path;
         }

@@ -2,8 +2,7 @@
 // image_tree.h - the names in a folder or an archive of pictures, in an order that depends on
 // neither: by their parts, in byte order, each folder before its content; and what they say.
 //
-// What programs put beside pictures by themselves is left out: .DS_Store, ._FILE and __MACOSX of
-// macOS, Thumbs.db and desktop.ini of Windows.
+// What systems put beside pictures by themselves (paths_is_litter) is left out.
 #ifndef LOCKSTEP_DATA_IMAGES_IMAGE_TREE_H
 #define LOCKSTEP_DATA_IMAGES_IMAGE_TREE_H
 

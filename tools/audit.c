@@ -16,6 +16,7 @@ static const char NOTES[] =
     "  unlike arms                  runs differ in more than the compared factor\n"
     "  unsupported statement        no figure supports it, or a condition is missing\n"
     "  stated by the report itself  one of these that the report answers: not counted\n"
+    "  remark                       no fault, but worth knowing: not counted\n"
     "Each finding names the places of both sides. Rounding of printed digits is not a\n"
     "finding.\n"
     "\n"

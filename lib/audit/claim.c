@@ -44,9 +44,9 @@ static status check_experiments(const yaml_node *node, error *err) {
     return rc;
 }
 
-// Converts a fraction (an accuracy of at most 1) to percent.
-static void fraction_to_percent(const yaml_node *node, stated *accuracy) {
-    if (accuracy->value <= 1 && !accuracy->has_unit) {
+// Converts a fraction of at most `most` to percent.
+static void fraction_to_percent(const yaml_node *node, stated *accuracy, double most) {
+    if (accuracy->value <= most && !accuracy->has_unit) {
         char as_printed[STATED_TEXT_BYTES];
         snprintf(as_printed, sizeof as_printed, "%s",
                  node->kind == YAML_SCALAR ? node->text : accuracy->text);
@@ -64,7 +64,7 @@ static status check_percent(const yaml_node *node, const char *key, const char *
 }
 
 static status read_accuracy(const yaml_node *node, stated *accuracy, error *err) {
-    if (accuracy->given) fraction_to_percent(node, accuracy);
+    if (accuracy->given) fraction_to_percent(node, accuracy, 1);
     return check_percent(node, "accuracy", "percent, or a fraction", accuracy, err);
 }
 
@@ -77,7 +77,7 @@ static status check_percents(const yaml_node *mapping, claim_series kind, stated
     for (size_t i = 0; list && i < l->count; i++)
         fractions = fractions && l->items[i].value <= 1 && !l->items[i].has_unit;
     for (size_t i = 0; rc == STATUS_OK && list && i < l->count; i++) {
-        if (fractions) fraction_to_percent(list->items[i], &l->items[i]);
+        if (fractions) fraction_to_percent(list->items[i], &l->items[i], 1);
         rc = check_percent(list->items[i], series_key(kind), "percent, at most 100", &l->items[i],
                            err);
     }
@@ -103,12 +103,14 @@ static status read_row_values(claim *c, const yaml_node *mapping, claim_row *row
     field_add_keys(&known, others, COUNT(others));
     field_add_row(&known);
     NEED(yaml_check_keys(mapping, known.keys, known.count, err));
-    NEED(field_quantities(mapping, OF_ROWS, false, row->values, err));
+    NEED(field_quantities(mapping, OF_ROWS, false, row->values, &row->again, err));
     NEED(read_series(c, mapping, row, err));
     NEED(field_name(mapping, "where", false, &row->where, err));
     NEED(check_experiments(yaml_find(mapping, "experiment"), err));
     if (yaml_find(mapping, "accuracy"))
         NEED(read_accuracy(yaml_find(mapping, "accuracy"), &row->values[QUANTITY_ACCURACY], err));
+    if (yaml_find(mapping, "efficiency")) // which may be above 1
+        fraction_to_percent(yaml_find(mapping, "efficiency"), &row->values[QUANTITY_EFFICIENCY], 2);
     NEED(check_percents(mapping, SERIES_CLASS_ACCURACIES, &row->series[SERIES_CLASS_ACCURACIES],
                         err));
     NEED(check_percents(mapping, SERIES_UTILIZATION, &row->series[SERIES_UTILIZATION], err));
@@ -117,6 +119,21 @@ static status read_row_values(claim *c, const yaml_node *mapping, claim_row *row
     NEED(field_source(mapping, &row->source, err));
     NEED(field_text(mapping, "note", &ignored, err));
     if (measured) NEED(yaml_boolean(measured, "measured", &row->measured, err));
+    return STATUS_OK;
+}
+
+// A throughput of each device becomes that of all. `node` is the row's, for the message.
+static status count_devices(const yaml_node *node, claim_row *row, error *err) {
+    stated *rate = &row->values[QUANTITY_IMAGES_PER_SECOND];
+    const stated *devices = &row->values[QUANTITY_DEVICES];
+    for (size_t i = 0; i < 1 + row->again.count; i++, rate = &row->again.values[i - 1]) {
+        if (!rate->given || !rate->per_device) continue;
+        if (!devices->given)
+            return yaml_error(
+                node, err, "'%.60s': its throughput is that of each device: 'devices' is missing",
+                row->name);
+        stated_of_all(rate, devices);
+    }
     return STATUS_OK;
 }
 
@@ -142,6 +159,7 @@ static status read_rows(claim *c, error *err) {
         NEED(field_name(list->items[i], "name", true, &row.name, err));
         if (find_row(c, row.name))
             return yaml_error(list->items[i], err, "two rows are called '%.60s'", row.name);
+        NEED(count_devices(list->items[i], &row, err));
         c->rows[c->row_count++] = row;
     }
     return STATUS_OK;
@@ -222,7 +240,7 @@ static status read_statement(claim *c, const yaml_node *node, error *err) {
     const bool says = s.kind == STATEMENT_SAYS, same = s.kind == STATEMENT_SAME_ACCURACY;
     const bool list = (says || same) && of && of->kind == YAML_SEQUENCE;
     NEED(check_statement_keys(node, info, err));
-    NEED(field_quantities(node, info->may, s.kind == STATEMENT_DIFFERENCE, s.values, err));
+    NEED(field_quantities(node, info->may, s.kind == STATEMENT_DIFFERENCE, s.values, NULL, err));
     if (!list) NEED(field_name(node, "of", info->of, &s.of_name, err));
     if (!list || says) NEED(field_name(node, "than", info->than, &s.than_name, err));
     NEED(field_basis(node, &s.basis, err));
@@ -239,35 +257,89 @@ static status read_statement(claim *c, const yaml_node *node, error *err) {
     return STATUS_OK;
 }
 
-// A speed-up in a table column is a statement about its row and the row `over`.
-static status read_speed_up(claim *c, const claim_row *row, const yaml_node *node,
-                            const yaml_node *common, error *err) {
-    claim_statement s = {.kind = STATEMENT_SPEEDUP,
-                         .where = row->where,
-                         .note = "",
-                         .source = row->source,
-                         .basis = QUANTITIES,
-                         .of_name = row->name,
-                         .list = node};
-    if (!row->values[QUANTITY_SPEED_UP].given) return STATUS_OK;
-    s.values[QUANTITY_RATIO] = row->values[QUANTITY_SPEED_UP];
-    const yaml_node *over = yaml_find(node, "over") ? node : common;
-    status rc = field_name(over ? over : node, "over", true, &s.than_name, err);
-    if (rc != STATUS_OK || strcmp(s.than_name, row->name) == 0) return rc;
-    rc = find_rows(c, node, &s, err);
-    if (rc == STATUS_OK) add_statement(c, &s);
-    return rc;
+// ---- Columns that compare a row with another one ---
+
+static bool is_on_one_device(const claim_row *r) {
+    return r->values[QUANTITY_DEVICES].given && r->values[QUANTITY_DEVICES].value == 1;
 }
 
-// A row's own `over` says nothing without a speed-up; that of `common` is for the rows that have
-// one.
+// The name of the only other row on one device; NULL if there are none or several.
+static const char *find_base(const claim *c, const claim_row *row) {
+    const char *base = NULL;
+    for (const claim_row *r = c->rows; r < c->rows + c->row_count; r++) {
+        if (r == row || !is_on_one_device(r)) continue;
+        if (base) return NULL;
+        base = r->name;
+    }
+    return base;
+}
+
+// A column is a statement about its row and the row `over`: by default the one called `base`, if
+// that is not NULL. *of_name is NULL for that row itself, about which there is nothing to say.
+static status begin_column(const claim *c, const claim_row *row, const yaml_node *node,
+                           const char *base, claim_statement *s, error *err) {
+    const yaml_node *common = yaml_find(c->root, "common");
+    const bool own = !common || yaml_find(node, "over");
+    *s = (claim_statement){.kind = STATEMENT_SPEEDUP,
+                           .where = row->where,
+                           .note = "",
+                           .source = row->source,
+                           .basis = QUANTITIES,
+                           .of_name = row->name,
+                           .than_name = base,
+                           .list = node};
+    NEED(field_name(own ? node : common, "over", !base, &s->than_name, err));
+    if (strcmp(s->than_name, row->name) != 0) return find_rows(c, node, s, err);
+    s->of_name = NULL;
+    return STATUS_OK;
+}
+
+static status read_speed_up(claim *c, const claim_row *row, const yaml_node *node, error *err) {
+    claim_statement s;
+    if (!row->values[QUANTITY_SPEED_UP].given) return STATUS_OK;
+    NEED(begin_column(c, row, node, NULL, &s, err));
+    s.values[QUANTITY_RATIO] = row->values[QUANTITY_SPEED_UP];
+    if (s.of_name) add_statement(c, &s);
+    return STATUS_OK;
+}
+
+// An efficiency is a speed-up divided by how many times the devices there are: "(93% x 4 = 3.72)".
+static status read_efficiency(claim *c, const claim_row *row, const yaml_node *node, error *err) {
+    const stated *efficiency = &row->values[QUANTITY_EFFICIENCY];
+    char as_printed[STATED_TEXT_BYTES];
+    claim_statement s;
+    if (!efficiency->given) return STATUS_OK;
+    NEED(
+        begin_column(c, row, node, is_on_one_device(row) ? row->name : find_base(c, row), &s, err));
+    if (!s.of_name) return STATUS_OK;
+    const stated *devices = &row->values[QUANTITY_DEVICES];
+    const stated *base = s.than ? &s.than->values[QUANTITY_DEVICES] : devices;
+    if (!devices->given || !base->given)
+        return yaml_error(node, err, "'efficiency': 'devices' is missing in the row '%.60s'",
+                          devices->given ? s.than_name : row->name);
+    const double times = devices->value / base->value;
+    stated *ratio = &s.values[QUANTITY_RATIO];
+    *ratio = *efficiency;
+    ratio->value *= times / 100;
+    ratio->range = interval_multiply(ratio->range, interval_exact(times / 100));
+    snprintf(as_printed, sizeof as_printed, "%.14s%% x %.6g", efficiency->text, times);
+    stated_explain(ratio, as_printed, ratio->range);
+    s.efficiency = efficiency;
+    add_statement(c, &s);
+    return STATUS_OK;
+}
+
+// A row's own `over` says nothing without a speed-up or an efficiency; that of `common` is for the
+// rows that have one.
 static status check_over(const claim *c, error *err) {
     const yaml_node *rows = yaml_find(c->root, "rows");
     for (size_t i = 0; i < c->row_count; i++) {
         const yaml_node *over = yaml_find(rows->items[i], "over");
-        if (over && !c->rows[i].values[QUANTITY_SPEED_UP].given)
-            return yaml_error(over, err,
-                              "'over' needs 'speed_up', the figure relative to that row");
+        const stated *values = c->rows[i].values;
+        if (over && !values[QUANTITY_SPEED_UP].given && !values[QUANTITY_EFFICIENCY].given)
+            return yaml_error(
+                over, err,
+                "'over' needs 'speed_up' or 'efficiency', the figure relative to that row");
     }
     return STATUS_OK;
 }
@@ -275,8 +347,10 @@ static status check_over(const claim *c, error *err) {
 static status read_statements(claim *c, error *err) {
     const yaml_node *list = yaml_find(c->root, "statements"), *rows = yaml_find(c->root, "rows");
     NEED(check_over(c, err));
-    for (size_t i = 0; i < c->row_count; i++)
-        NEED(read_speed_up(c, &c->rows[i], rows->items[i], yaml_find(c->root, "common"), err));
+    for (size_t i = 0; i < c->row_count; i++) {
+        NEED(read_speed_up(c, &c->rows[i], rows->items[i], err));
+        NEED(read_efficiency(c, &c->rows[i], rows->items[i], err));
+    }
     if (!list) return STATUS_OK;
     NEED(field_list(list, "statements", 0, err));
     for (size_t i = 0; i < list->count; i++) NEED(read_statement(c, list->items[i], err));

@@ -22,6 +22,7 @@ typedef struct claim_row {
     const char *name;
     const char *where; // "table 2"; "": not given
     stated values[QUANTITIES];
+    restated again; // values that other keys state, too
     stated_list series[SERIES_KINDS];
     const char *labels[LABELS]; // NULL: not given
     bool measured;
@@ -36,8 +37,9 @@ typedef struct claim_statement {
     const claim_row *of, *than;
     const char *of_name, *than_name;
     stated values[QUANTITIES];
-    quantity basis;  // QUANTITIES: not given
-    uint64_t topics; // of `says`: bit t is set for each topic t that it answers
+    quantity basis;           // QUANTITIES: not given
+    const stated *efficiency; // a speedup that a row states by it; NULL: none
+    uint64_t topics;          // of `says`: bit t is set for each topic t that it answers
     claim_source source;
     const void *list; // equal for statements expanded from one list of rows
 } claim_statement;
@@ -46,7 +48,7 @@ typedef struct claim {
     const char *name;
     claim_row *rows;
     size_t row_count;
-    claim_statement *statements; // those from the rows' speed-ups come first
+    claim_statement *statements; // those from columns of rows come first
     size_t statement_count, statement_capacity;
     stated **lists; // all series
     size_t list_count, list_capacity;

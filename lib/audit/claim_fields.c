@@ -40,6 +40,7 @@ static const struct quantity_info {
     [QUANTITY_ACCURACY] = {"accuracy", FIGURE(PERCENT), 0, false},
     [QUANTITY_TRAIN_LOSS] = {"train_loss", STATED_FIGURE, 0, false},
     [QUANTITY_SPEED_UP] = {"speed_up", FIGURE(TIMES), 0, true},
+    [QUANTITY_EFFICIENCY] = {"efficiency", FIGURE(PERCENT), 0, true},
     [QUANTITY_BY_PERCENT] = {"by_percent", FIGURE(PERCENT), 0, false},
     [QUANTITY_RATIO] = {"ratio", FIGURE(TIMES), 0, true},
     [QUANTITY_POINTS] = {"points", FIGURE(PERCENT), -100, false},
@@ -87,6 +88,7 @@ static const char *const strategies[] = {"single", "dp", "ddp", "mp"};
 #define FIGURES (TIME_FIGURES | BIT(ACCURACY) | BIT(TRAIN_LOSS))
 
 _Static_assert(QUANTITIES <= 32 && TOPICS <= 64, "sets of both are integers");
+_Static_assert(COUNT(others) <= RESTATED_MOST, "each may state a quantity again");
 
 const statement_info statement_infos[STATEMENT_KINDS] = {
     [STATEMENT_SLOWER] = {"slower", BIT(BY_PERCENT) | BIT(RATIO), 0, true, true, true},
@@ -189,7 +191,7 @@ static void explain_other(stated *s, const yaml_node *node, stated_kind kind) {
 
 // Reads a quantity that is stated by another key. `given`: the quantities of the mapping so far.
 static status read_other(const yaml_node *node, size_t i, unsigned *given, stated *values,
-                         error *err) {
+                         restated *again, error *err) {
     const char *key = others[i].key;
     quantity of = others[i].of;
     stated_kind kind = others[i].kind;
@@ -206,19 +208,35 @@ static status read_other(const yaml_node *node, size_t i, unsigned *given, state
                           node->text ? node->text : "332", node->text ? node->text : "12");
     if (kind == FIGURE(ERROR) && s.value > 100)
         return yaml_error(node, err, "'%s': expected percent, got %s", key, node->text);
-    if (*given & QUANTITY_BIT(of))
+    explain_other(&s, node, kind);
+    if (!(*given & QUANTITY_BIT(of))) {
+        values[of] = s;
+    } else if (again) {
+        again->of[again->count] = of;
+        again->values[again->count++] = s;
+    } else
         return yaml_error(node, err, "'%s': '%s' is stated by another key, too: leave one", key,
                           quantities[of].key);
     *given |= QUANTITY_BIT(of);
-    explain_other(&s, node, kind);
-    values[of] = s;
     return STATUS_OK;
 }
 
+// Do the keys of the mapping state one of the quantities that were stated several times before?
+static bool states_anew(const yaml_node *mapping, const restated *again) {
+    bool found = false;
+    for (size_t i = 0; i < again->count; i++) {
+        found = found || yaml_find(mapping, quantities[again->of[i]].key);
+        for (size_t k = 0; k < COUNT(others); k++)
+            found = found || (others[k].of == again->of[i] && yaml_find(mapping, others[k].key));
+    }
+    return found;
+}
+
 status field_quantities(const yaml_node *mapping, unsigned set, bool any, stated *values,
-                        error *err) {
+                        restated *again, error *err) {
     unsigned given = 0;
     status rc = STATUS_OK;
+    if (again && states_anew(mapping, again)) again->count = 0;
     for (int q = 0; q < QUANTITIES && rc == STATUS_OK; q++) {
         const struct quantity_info *info = &quantities[q];
         const yaml_node *node = set >> q & 1u ? yaml_find(mapping, info->key) : NULL;
@@ -229,7 +247,7 @@ status field_quantities(const yaml_node *mapping, unsigned set, bool any, stated
     }
     for (size_t i = 0; has_others(set) && i < COUNT(others) && rc == STATUS_OK; i++) {
         const yaml_node *node = yaml_find(mapping, others[i].key);
-        if (node) rc = read_other(node, i, &given, values, err);
+        if (node) rc = read_other(node, i, &given, values, again, err);
     }
     return rc;
 }

@@ -33,7 +33,8 @@ typedef enum quantity {
     QUANTITY_OTHER_SECONDS,  // part of the total, but of no epoch
     QUANTITY_ACCURACY,       // percent
     QUANTITY_TRAIN_LOSS,
-    QUANTITY_SPEED_UP, // over the row `over`: a statement of kind speedup
+    QUANTITY_SPEED_UP,   // over the row `over`: a statement of kind speedup
+    QUANTITY_EFFICIENCY, // percent: that speed-up, divided by how many times the devices
     // Only in statements.
     QUANTITY_BY_PERCENT,
     QUANTITY_RATIO,
@@ -124,6 +125,15 @@ typedef struct statement_info {
 } statement_info;
 extern const statement_info statement_infos[STATEMENT_KINDS];
 
+// Quantities of a row that several of its keys state, `accuracy` and `error`, as stated by the
+// later ones.
+enum { RESTATED_MOST = 8 };
+typedef struct restated {
+    size_t count;
+    quantity of[RESTATED_MOST];
+    stated values[RESTATED_MOST];
+} restated;
+
 // A list of known keys.
 typedef struct key_list {
     const char *keys[(int)TOPICS + (int)SERIES_KINDS + 20];
@@ -149,9 +159,10 @@ status field_name(const yaml_node *mapping, const char *key, bool required, cons
 status field_text(const yaml_node *mapping, const char *key, const char **text,
                   error *err) MUST_CHECK; // of any length
 status field_source(const yaml_node *mapping, claim_source *source, error *err) MUST_CHECK;
-// `any`: either sign is allowed, as for differences.
+// Reads the quantities of the set over those in `values`. `any`: either sign is allowed, as for
+// differences. One that two keys of the mapping state is added to `again`; NULL: it is refused.
 status field_quantities(const yaml_node *mapping, unsigned set, bool any, stated *values,
-                        error *err) MUST_CHECK;
+                        restated *again, error *err) MUST_CHECK;
 status field_labels(const yaml_node *mapping, const char **row_labels, error *err) MUST_CHECK;
 status field_kind(const yaml_node *mapping, statement_kind *kind, error *err) MUST_CHECK;
 status field_basis(const yaml_node *mapping, quantity *basis, error *err) MUST_CHECK;

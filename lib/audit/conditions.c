@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Do the rows of a comparison differ only in what is compared?
+#include <math.h>
+
 #include "audit/checks.h"
 #include "audit/row.h"
 
 // Conditions that determine how long training takes and how accurate the model becomes. The global
 // batch and the learning rate are related, so differences() counts them as one.
 static const quantity conditions[] = {QUANTITY_LOADER_WORKERS, QUANTITY_EPOCHS, QUANTITY_SAMPLES};
-enum { CONDITIONS = sizeof conditions / sizeof *conditions };
+// The first of them also determines how fast images are trained; the others, how many there are.
+enum { CONDITIONS = sizeof conditions / sizeof *conditions, CONDITIONS_OF_RATES = 1 };
 
 // ---- Differences between two rows --------------------------------------------------------------
 
@@ -14,10 +17,21 @@ static bool parallel_differs(const claim_row *x, const claim_row *y) {
     return rows_differ_in_label(x, y, LABEL_STRATEGY) || rows_differ(x, y, QUANTITY_DEVICES);
 }
 
-// The number of conditions that differ, other than how the work was divided.
-static int differences(const claim_row *x, const claim_row *y) {
-    int n = rows_differ_in_batch(x, y) || rows_differ(x, y, QUANTITY_LR);
-    for (int i = 0; i < CONDITIONS; i++) n += rows_differ(x, y, conditions[i]);
+// Can both have had the same batch, of a step or of a device?
+static bool may_have_one_load(const claim_row *x, const claim_row *y) {
+    const stated *m = &x->values[QUANTITY_DEVICES], *n = &y->values[QUANTITY_DEVICES];
+    const stated a = row_global_batch(x), b = row_global_batch(y);
+    return !rows_differ_in_batch(x, y) || !m->given || !n->given ||
+           interval_meet(interval_divide(a.range, m->range), interval_divide(b.range, n->range));
+}
+
+// The number of conditions that differ, other than how the work was divided. `rates`: that matter
+// to throughputs.
+static int differences(const claim_row *x, const claim_row *y, bool rates) {
+    int n = rates ? !may_have_one_load(x, y)
+                  : rows_differ_in_batch(x, y) || rows_differ(x, y, QUANTITY_LR);
+    for (int i = 0; i < (rates ? CONDITIONS_OF_RATES : CONDITIONS); i++)
+        n += rows_differ(x, y, conditions[i]);
     for (int l = LABEL_STRATEGY + 1; l < LABELS; l++)
         n += rows_differ_in_label(x, y, (claim_label)l);
     return n;
@@ -68,7 +82,7 @@ static size_t find_alike(const claim *c, const claim_row *of, const claim_row *t
     size_t count = 0;
     for (const claim_row *r = c->rows; r < c->rows + c->row_count && count < ALIKE_MOST; r++) {
         if (r == of || r == than || !row_total(r).given || !r->values[q].given) continue;
-        if (!differences(of, r) && parallel_differs(of, r)) alike[count++] = r;
+        if (!differences(of, r, false) && parallel_differs(of, r)) alike[count++] = r;
     }
     return count;
 }
@@ -188,10 +202,45 @@ static void check_labels(findings *a, const claim_statement *s) {
     }
 }
 
+// Reported once per pair of rows that are alike: caches may explain it, so it is no contradiction.
+static void check_gain(findings *a, const claim_statement *s) {
+    claim_statement forward = *s;
+    const stated *of = &s->of->values[QUANTITY_DEVICES], *than = &s->than->values[QUANTITY_DEVICES];
+    if (!statement_is_about_time(s) || !of->given || !than->given) return;
+    if (of->value < than->value) {
+        forward.of = s->than;
+        forward.than = s->of;
+    }
+    const double times = fmax(of->value, than->value) / fmin(of->value, than->value);
+    const double gain = statement_gain(&forward);
+    for (const claim_statement *t = a->claim->statements; t < s; t++)
+        if (statement_is_about_time(t) && statements_share_rows(s, t)) return;
+    if (times <= 1 || gain <= times * 1.000001) return;
+    finding_add(a, FINDING_REMARK, subject_of(TOPIC_TIME, &forward), "superlinear",
+                "not_by_dividing");
+    finding_sum(a, "gain", rounded("gain", gain, 3), named("than", forward.than->name),
+                rounded("devices", times, 4));
+}
+
+// Of throughputs, neither the number of images nor the learning rate is a condition, and the batch
+// is alike if each device had the same.
+static void check_rates(findings *a, const claim_statement *s) {
+    const claim_row *of = s->of, *than = s->than;
+    const bool batch = is_due(a, s, QUANTITY_GLOBAL_BATCH);
+    for (int i = 0; i < CONDITIONS_OF_RATES; i++)
+        if (is_due(a, s, (int)conditions[i])) one_sided(a, s, conditions[i]);
+    if (batch) one_sided(a, s, QUANTITY_GLOBAL_BATCH);
+    if (!parallel_differs(of, than) && differences(of, than, true) < 2) return;
+    if (batch && !may_have_one_load(of, than)) unlike_batch(a, s);
+    for (int i = 0; i < CONDITIONS_OF_RATES; i++)
+        if (rows_differ(of, than, conditions[i]) && is_due(a, s, (int)conditions[i]))
+            unlike_condition(a, s, conditions[i]);
+    check_labels(a, s);
+}
+
 // A comparison may differ in one thing: how the work was divided, or one condition if the division
 // is the same.
-void check_conditions(findings *a, const claim_statement *s) {
-    if (!statement_compares(s) || s->kind == STATEMENT_DIFFERENCE) return;
+static void check_times_and_models(findings *a, const claim_statement *s) {
     const claim_row *of = s->of, *than = s->than;
     const bool batch = is_due(a, s, QUANTITY_GLOBAL_BATCH);
     if (!compared_before(a, s, of)) ambiguous_batch(a, s, of);
@@ -200,11 +249,21 @@ void check_conditions(findings *a, const claim_statement *s) {
         if (is_due(a, s, (int)conditions[i])) one_sided(a, s, conditions[i]);
     if (batch) one_sided(a, s, QUANTITY_GLOBAL_BATCH);
     if (batch) one_sided(a, s, QUANTITY_LR);
-    if (!parallel_differs(of, than) && differences(of, than) < 2) return;
+    if (!parallel_differs(of, than) && differences(of, than, false) < 2) return;
     if (batch && (rows_differ_in_batch(of, than) || rows_differ(of, than, QUANTITY_LR)))
         unlike_batch(a, s);
     for (int i = 0; i < CONDITIONS; i++)
         if (rows_differ(of, than, conditions[i]) && is_due(a, s, (int)conditions[i]))
             unlike_condition(a, s, conditions[i]);
     check_labels(a, s);
+}
+
+void check_conditions(findings *a, const claim_statement *s) {
+    if (!statement_compares(s) || s->kind == STATEMENT_DIFFERENCE) return;
+    const bool rates = statement_compares_rates(s);
+    if (rates)
+        check_rates(a, s);
+    else
+        check_times_and_models(a, s);
+    if (!differences(s->of, s->than, rates)) check_gain(a, s);
 }

@@ -130,7 +130,8 @@ static operand answer_of(const claim_statement *answer) {
 static const char *const kind_names[FINDING_KINDS] = {[FINDING_ARITHMETIC] = "arithmetic",
                                                       [FINDING_CONDITIONS] = "conditions",
                                                       [FINDING_UNSUPPORTED] = "unsupported",
-                                                      [FINDING_STATED] = "stated"};
+                                                      [FINDING_STATED] = "stated",
+                                                      [FINDING_REMARK] = "remark"};
 
 const char *finding_name(finding_kind kind) {
     return kind_names[kind];
@@ -149,7 +150,7 @@ size_t findings_counted(const findings *a) {
 
 void finding_add(findings *a, finding_kind kind, subject s, const char *id, const char *so) {
     const claim_statement *answer = find_answer(a->claim, s);
-    if (answer) kind = FINDING_STATED;
+    if (answer && kind != FINDING_REMARK) kind = FINDING_STATED;
     const operand list[] = {named("kind", finding_name(kind)),
                             named("so", so),
                             answer_of(answer),

@@ -2,7 +2,7 @@
 // findings.h - the findings of an audit of a claim, as data.
 //
 // A finding names the two sides that disagree, their places, the arithmetic, and the consequence.
-// A finding that the report itself states is shown but not counted.
+// A finding that the report itself states is shown but not counted, and so is a remark.
 #ifndef LOCKSTEP_AUDIT_FINDINGS_H
 #define LOCKSTEP_AUDIT_FINDINGS_H
 
@@ -17,6 +17,7 @@ typedef enum finding_kind {
     FINDING_CONDITIONS,  // a comparison of runs that differ in more than the factor compared
     FINDING_UNSUPPORTED, // a statement that no figure supports
     FINDING_STATED,      // any of these, stated by the report itself
+    FINDING_REMARK,      // nothing wrong, but a reader should know
     FINDING_KINDS
 } finding_kind;
 

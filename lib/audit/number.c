@@ -44,6 +44,7 @@ static status read_figure(const yaml_node *node, const char *key, printed_unit u
     s->range = p.range;
     s->is_range = p.deviation > 0;
     s->has_unit = p.has_unit;
+    s->per_device = p.per_device;
     if (p.length)
         snprintf(s->text, sizeof s->text, "%.*s", (int)p.length, node->text);
     else
@@ -83,11 +84,22 @@ status stated_read(const yaml_node *node, const char *key, stated_kind kind, dou
                           low.text, high.text);
     s->given = s->is_range = true;
     s->has_unit = high.has_unit;
+    s->per_device = high.per_device;
     s->value = (low.value + high.value) / 2;
     s->range = (interval){low.range.low, high.range.high};
     size_t used = (size_t)snprintf(s->text, sizeof s->text, "%s", low.text);
     snprintf(s->text + used, sizeof s->text - used, "–%.40s", high.text);
     return STATUS_OK;
+}
+
+void stated_of_all(stated *s, const stated *devices) {
+    char as_printed[STATED_TEXT_BYTES];
+    snprintf(as_printed, sizeof as_printed, "%.12s x %.60s", devices->text, s->text);
+    s->per_device = false;
+    s->of_all = true;
+    s->value *= devices->value;
+    s->range = interval_multiply(s->range, devices->range);
+    stated_explain(s, as_printed, s->range);
 }
 
 stated stated_inverse(const stated *s) {

@@ -17,10 +17,12 @@ enum { STATED_TEXT_BYTES = 80 };
 
 typedef struct stated {
     bool given;
-    double value;   // as printed; the middle of a range
-    interval range; // all values that it may stand for
-    bool is_range;  // given as [LOWEST, HIGHEST], or as a ± b
-    bool has_unit;  // printed with one: 93.02%
+    double value;    // as printed; the middle of a range
+    interval range;  // all values that it may stand for
+    bool is_range;   // given as [LOWEST, HIGHEST], or as a ± b
+    bool has_unit;   // printed with one: 93.02%
+    bool per_device; // a rate of each device
+    bool of_all;     // a rate that is known to be of all devices
     // As printed, and what it means if that is another number: "504.28", "~2.5", "78–82",
     // "(2m36s = 156)", "(93.5 ± 0.2 = 93.3–93.7)".
     char text[STATED_TEXT_BYTES];
@@ -40,6 +42,8 @@ status stated_read(const yaml_node *node, const char *key, stated_kind kind, dou
 
 // Sets the text to "(PRINTED = MEANING)"; `meaning` is that of a range.
 void stated_explain(stated *s, const char *as_printed, interval meaning);
+// Makes the rate of each device that of all: "(8 x 110 = 880)".
+void stated_of_all(stated *s, const stated *devices);
 // The inverse of a value above 0, with the text of the value itself.
 stated stated_inverse(const stated *s);
 

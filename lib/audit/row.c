@@ -184,14 +184,18 @@ const char *time_basis_unit(quantity basis) {
     return basis == QUANTITY_BATCH_MS ? "ms" : basis == QUANTITY_IMAGES_PER_SECOND ? "img/s" : "s";
 }
 
-// As stated, else of the batches.
+// As stated, else of the batches: a range if these may be of a rank or of all.
 static stated image_time(const claim_row *r) {
     const stated *rate = &r->values[QUANTITY_IMAGES_PER_SECOND], batch = row_global_batch(r);
-    if (rate->given || row_batch_is_ambiguous(r)) return stated_inverse(rate);
+    if (rate->given) return stated_inverse(rate);
     stated time = quotient(&r->values[QUANTITY_BATCH_MS], &batch);
     time.value /= 1000;
     time.range = interval_divide(time.range, interval_exact(1000));
-    if (time.given) snprintf(time.text, sizeof time.text, "%.6g", 1 / time.value);
+    if (!time.given) return time;
+    if (row_batch_is_ambiguous(r))
+        snprintf(time.text, sizeof time.text, "%.6g–%.6g", 1 / time.range.high, 1 / time.range.low);
+    else
+        snprintf(time.text, sizeof time.text, "%.6g", 1 / time.value);
     return time;
 }
 

@@ -48,6 +48,14 @@ bool statement_compares(const claim_statement *s);
 // Are both statements about the same two rows, in either order?
 bool statements_share_rows(const claim_statement *s, const claim_statement *t);
 
+// Is it slower, faster or speedup, of two rows that exist? times.c has these.
+bool statement_is_about_time(const claim_statement *s);
+// Do its rows give no other time than throughputs? These are of images, so it does not matter how
+// many there were.
+bool statement_compares_rates(const claim_statement *s);
+// How many times as fast `of` is at least, by each time that both rows give; 0: they give none.
+double statement_gain(const claim_statement *s);
+
 const char *time_basis_unit(quantity basis); // "s", "ms", "img/s"
 // The row's time by that basis: row_epoch(), or as stated. That of a throughput is the time of an
 // image, as stated or of the batches, with the throughput as its text.

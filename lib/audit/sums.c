@@ -103,9 +103,27 @@ static void check_class_list(findings *a, const claim_row *r) {
                 fixed("accuracy", right / all, 2), given("stated", accuracy));
 }
 
+// Two keys of one quantity state the same: an accuracy and its error make 100.
+static void check_again(findings *a, const claim_row *r) {
+    for (size_t i = 0; i < r->again.count; i++) {
+        const quantity q = r->again.of[i];
+        const stated *first = &r->values[q], *second = &r->again.values[i];
+        if (interval_meet(first->range, second->range)) continue;
+        finding_add(a, FINDING_ARITHMETIC, subject_row((int)q, r), "stated_twice", "at_most_one");
+        finding_put(a, named("quantity", quantity_key(q)));
+        if (q == QUANTITY_ACCURACY)
+            finding_sum(a, "not_hundred", given("accuracy", first),
+                        rounded("error", 100 - second->value, 6),
+                        rounded("sum", first->value + 100 - second->value, 6));
+        else
+            finding_sum(a, "both_figures", given("first", first), given("second", second));
+    }
+}
+
 void check_sums(findings *a) {
     for (size_t i = 0; i < a->claim->row_count; i++) {
         const claim_row *r = &a->claim->rows[i];
+        check_again(a, r);
         check_global_batch(a, r);
         check_row_times(a, r);
         check_proportion(a, r);

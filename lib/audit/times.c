@@ -22,7 +22,7 @@ static time_ratio ratio_of(const claim_statement *s, quantity basis) {
     return t;
 }
 
-static bool is_about_time(const claim_statement *s) {
+bool statement_is_about_time(const claim_statement *s) {
     return statement_compares(s) && (s->kind == STATEMENT_SLOWER || s->kind == STATEMENT_FASTER ||
                                      s->kind == STATEMENT_SPEEDUP);
 }
@@ -78,6 +78,18 @@ static bool agrees(const claim_statement *s, const time_ratio *t) {
     return false;
 }
 
+// An efficiency may also be that of devices which each do as much as one: then a step takes the
+// time of the other's, divided by it. So is a time per batch, unless the batches are known to be
+// alike.
+static bool agrees_per_device(const claim_statement *s, quantity basis, const time_ratio *t) {
+    const stated of = row_global_batch(s->of), than = row_global_batch(s->than);
+    const bool alike = of.given && than.given && !rows_differ_in_batch(s->of, s->than) &&
+                       !row_batch_is_ambiguous(s->of) && !row_batch_is_ambiguous(s->than);
+    if (!s->efficiency || basis != QUANTITY_BATCH_MS || alike) return false;
+    const interval share = interval_divide(interval_exact(100), t->range);
+    return interval_meet(share, s->efficiency->range);
+}
+
 // ---- Arithmetic --------------------------------------------------------------------------------
 
 // What is stated: "'b' 13.8 % slower than 'a'", "'b' 2 times as fast as 'a'".
@@ -105,6 +117,19 @@ static void add_basis(findings *a, const claim_statement *s, quantity basis) {
                 given("stated", x), x->given ? gap(x->value, value) : named("gap", NULL));
 }
 
+// "(1000 / 300 s in total) / 4 = 83.3 %, stated 93 %".
+static void add_efficiency(findings *a, const claim_statement *s, quantity basis) {
+    const time_ratio t = ratio_of(s, basis);
+    const bool speed = basis == QUANTITY_IMAGES_PER_SECOND;
+    if (!t.given) return;
+    const stated of = row_time(s->of, basis), than = row_time(s->than, basis);
+    const double times = 100 * s->values[QUANTITY_RATIO].value / s->efficiency->value;
+    finding_sum(a, "efficiency", given("above", speed ? &of : &than),
+                given("below", speed ? &than : &of), named("unit", time_basis_unit(basis)),
+                named("basis", quantity_key(basis)), rounded("times", times, 6),
+                rounded("share", 100 / t.value / times, 3), given("stated", s->efficiency));
+}
+
 // ---- One statement -----------------------------------------------------------------------------
 
 // There is nothing to recompute from. The speed-up per device is still printed.
@@ -115,7 +140,8 @@ static void unsupported(findings *a, const claim_statement *s) {
                 : s->source == SOURCE_NAMED ? "only_its_source"
                                             : "uncheckable_alone");
     finding_put(a, statement("statement", s));
-    if (s->kind == STATEMENT_SPEEDUP && of->given && than->given && of->value > than->value)
+    if (s->kind == STATEMENT_SPEEDUP && !s->efficiency && of->given && than->given &&
+        of->value > than->value)
         finding_sum(a, "share_of_ideal", given("ratio", amount_of(s)), given("of", of),
                     given("than", than),
                     fixed("share", amount_of(s)->value * than->value / of->value, 2));
@@ -125,13 +151,32 @@ static bool has_basis(const claim_statement *s, quantity basis) {
     return (s->basis == QUANTITIES || s->basis == basis) && ratio_of(s, basis).given;
 }
 
+bool statement_compares_rates(const claim_statement *s) {
+    const quantity rate = QUANTITY_IMAGES_PER_SECOND;
+    bool rates = statement_is_about_time(s) && has_basis(s, rate);
+    for (int i = 0; rates && i < TIME_BASES; i++) {
+        const quantity q = time_bases[i]; // as stated: row_epoch() makes one of a throughput
+        const bool both = s->of->values[q].given && s->than->values[q].given;
+        rates = both == (q == rate) || (both && !has_basis(s, q));
+    }
+    return rates;
+}
+
+double statement_gain(const claim_statement *s) {
+    double least = INFINITY;
+    for (int i = 0; i < TIME_BASES; i++)
+        if (has_basis(s, time_bases[i]))
+            least = fmin(least, 1 / ratio_of(s, time_bases[i]).range.high);
+    return isfinite(least) ? least : 0;
+}
+
 static void check_amount(findings *a, const claim_statement *s) {
     int found = 0, agreeing = 0;
     for (int i = 0; i < TIME_BASES; i++) {
         if (!has_basis(s, time_bases[i])) continue;
         time_ratio t = ratio_of(s, time_bases[i]);
         found++;
-        if (agrees(s, &t)) agreeing++;
+        if (agrees(s, &t) || agrees_per_device(s, time_bases[i], &t)) agreeing++;
     }
     if (!found) {
         // check_sources() already reports rows that were not measured.
@@ -139,10 +184,14 @@ static void check_amount(findings *a, const claim_statement *s) {
         return;
     }
     if (agreeing) return;
-    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "other_amount",
-                "not_from_measurements");
+    finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s),
+                s->efficiency ? "other_efficiency" : "other_amount", "not_from_measurements");
     finding_put(a, statement("statement", s));
-    for (int i = 0; i < TIME_BASES; i++) add_basis(a, s, time_bases[i]);
+    for (int i = 0; i < TIME_BASES; i++)
+        if (s->efficiency)
+            add_efficiency(a, s, time_bases[i]);
+        else
+            add_basis(a, s, time_bases[i]);
 }
 
 // ---- Several figures for one comparison --------------------------------------------------------
@@ -232,7 +281,7 @@ static void add_ratio(findings *a, const claim_statement *s, quantity basis, boo
 static void check_bases(findings *a, const claim_statement *s) {
     const struct time_pair *p = time_pairs;
     for (const claim_statement *t = a->claim->statements; t < s; t++)
-        if (is_about_time(t) && statements_share_rows(s, t)) return;
+        if (statement_is_about_time(t) && statements_share_rows(s, t)) return;
     while (p < time_pairs + TIME_PAIRS && !bases_differ(s, p)) p++;
     if (p == time_pairs + TIME_PAIRS) return;
     finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "two_ratios", p->so);
@@ -274,7 +323,8 @@ static bool are_of_two_times(const claim_statement *s, const claim_statement *t)
 
 static void check_others(findings *a, const claim_statement *s) {
     for (const claim_statement *t = a->claim->statements; t < s; t++) {
-        if (!is_about_time(t) || !statements_share_rows(s, t) || !amount_of(t)->given) continue;
+        if (!statement_is_about_time(t) || !statements_share_rows(s, t) || !amount_of(t)->given)
+            continue;
         if (!about_one_basis(s, t) || compatible(s, t) || are_of_two_times(s, t)) continue;
         double time = meant(s, 0, amount_of(s)->value);
         finding_add(a, FINDING_ARITHMETIC, subject_of(TOPIC_TIME, s), "two_figures", "at_most_one");
@@ -301,7 +351,7 @@ static void check_difference(findings *a, const claim_statement *s) {
 
 void check_times(findings *a, const claim_statement *s) {
     if (s->kind == STATEMENT_DIFFERENCE && s->of && s->than) check_difference(a, s);
-    if (!is_about_time(s)) return;
+    if (!statement_is_about_time(s)) return;
     check_amount(a, s);
     check_bases(a, s);
     if (amount_of(s)->given) check_others(a, s);

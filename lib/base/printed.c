@@ -231,9 +231,33 @@ static double convert(double x, printed_unit unit, const amount *a) {
     return x;
 }
 
+// Cuts "per GPU" or "/device" from the end of a rate. Returns whether it was there.
+static bool cut_per_device(char *text) {
+    static const unit_word devices[] = {{"gpu", 1},    {"gpus", 1},        {"device", 1},
+                                        {"card", 1},   {"accelerator", 1}, {"rank", 1},
+                                        {"worker", 1}, {"process", 1},     {0}};
+    char *end = text + strlen(text);
+    while (end > text && end[-1] == ' ') end--;
+    char *word = end;
+    while (word > text && isalpha((unsigned char)word[-1])) word--;
+    if (scale_of(devices, word, (size_t)(end - word)) == 0) return false;
+    char *cut = word;
+    while (cut > text && cut[-1] == ' ') cut--;
+    if (cut > text && cut[-1] == '/')
+        cut--;
+    else if (cut < word && cut - text > 3 && strncmp(cut - 4, " per", 4) == 0)
+        cut -= 4;
+    else
+        return false;
+    while (cut > text && cut[-1] == ' ') cut--;
+    *cut = 0;
+    return true;
+}
+
 static bool read_parts(char *text, printed_unit unit, printed_figure *p) {
     amount a, by = {0};
     const bool about = *text == '~';
+    p->per_device = unit == PRINTED_IMAGE_RATE && cut_per_device(text);
     char *deviation = split_deviation(text);
     const bool negative = text[about] == '-' && !deviation;
     const size_t skip = (size_t)about + (negative || text[about] == '+');
@@ -280,7 +304,7 @@ const char *printed_forms(printed_unit unit) {
         [PRINTED_PERCENT] = "93.02, 93.02% or 93.5 ± 0.2",
         [PRINTED_ERROR] = "8.27 or 0.8% (percent; below 1, with its sign)",
         [PRINTED_TIMES] = "1.83 or 1.83x",
-        [PRINTED_IMAGE_RATE] = "332 or 332 images/s",
+        [PRINTED_IMAGE_RATE] = "332 or 332 images/s (of all devices), or 42 images/s per GPU",
         [PRINTED_BATCH_RATE] = "12.5 or 12.5 it/s"};
     return forms[unit];
 }

@@ -17,7 +17,7 @@ typedef enum printed_unit {
     PRINTED_PERCENT,    // also with %
     PRINTED_ERROR,      // percent; the value is what is missing to 100
     PRINTED_TIMES,      // also 1.83x
-    PRINTED_IMAGE_RATE, // images per second; also with /s, images/s, samples/s
+    PRINTED_IMAGE_RATE, // images per second; also with /s, images/s, samples/s, and then per GPU
     PRINTED_BATCH_RATE, // batches per second, also with it/s, or s/it; the value is ms per batch
     PRINTED_UNITS
 } printed_unit;
@@ -28,6 +28,7 @@ typedef struct printed_figure {
     size_t length;    // of the number in the text, if that is all: 5 of 93.02%; else 0
     double deviation; // b of a ± b; 0: none
     bool has_unit;
+    bool per_device; // an image rate of each device: 110 images/s per GPU
 } printed_figure;
 
 // Half a unit of the last digit is the rounding; a time of several parts without decimals (2m36s,

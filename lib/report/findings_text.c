@@ -75,6 +75,7 @@ static const char *kind_in_json(const char *kind) {
         [FINDING_CONDITIONS] = "unlike arms",
         [FINDING_UNSUPPORTED] = "unsupported statement",
         [FINDING_STATED] = "stated by the report itself",
+        [FINDING_REMARK] = "remark",
     };
     int k = 0;
     while (strcmp(finding_name((finding_kind)k), kind) != 0) k++;

@@ -14,10 +14,13 @@ static const uint64_t INTERVAL = 200000000, SHORT_JOB = 500000000; // nanosecond
 
 // ---- Lines ----
 
-int progress_columns(void) {
+int progress_terminal_columns(int fd, int otherwise) {
     struct winsize size;
-    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return known ? size.ws_col - 1 : 79;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
+}
+
+int progress_columns(void) {
+    return progress_terminal_columns(STDERR_FILENO, 80) - 1;
 }
 
 bool progress_is_part(void) {

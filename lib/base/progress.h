@@ -56,6 +56,8 @@ typedef struct progress_parts {
 // Writes the line for a terminal of `columns` columns. All text must be ASCII.
 void progress_compose(const progress_parts *p, int columns, char line[PROGRESS_LINE_BYTES]);
 
+// Returns the columns of the terminal that a file descriptor is; `otherwise` if it is none.
+int progress_terminal_columns(int fd, int otherwise);
 // Returns the columns that a line may have: one less than the terminal; 79 if standard error does
 // not tell.
 int progress_columns(void);

@@ -79,6 +79,20 @@ void text_cut_columns(text *t, size_t columns) {
     if (columns) text_append(t, "…");
 }
 
+void text_cut_middle(text *t, size_t columns) {
+    if (text_columns(text_string(t)) <= columns) return;
+    const size_t right = columns / 2;
+    char *whole = text_take(t);
+    const char *end = whole;
+    while (text_columns(end) > right) do
+            end++;
+        while (((unsigned char)*end & 0xC0) == 0x80);
+    text_append(t, whole);
+    text_cut_columns(t, columns - text_columns(end));
+    text_append(t, end);
+    free(whole);
+}
+
 void text_replace_by(text *t, text *result) {
     text_release(t);
     *t = *result;

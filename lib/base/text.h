@@ -49,6 +49,9 @@ size_t text_columns(const char *string);
 // Cuts t so that it takes at most so many columns; an ellipsis then is the last one.
 void text_cut_columns(text *t, size_t columns);
 
+// The same in the middle, so that both ends stay.
+void text_cut_middle(text *t, size_t columns);
+
 // Replaces t by `result`, which was made from it.
 void text_replace_by(text *t, text *result);
 

@@ -110,7 +110,8 @@ static void keep(const pipeline *p, const char *name, const char *lines) {
     if (owner && strcmp(owner, lines) == 0) goto out;
     relative = relative_lines(p, lines);
     record = record_of(p, name);
-    (void)!output_write_file(record, relative, strlen(relative), NULL);
+    if (output_make_parent(record, NULL) == STATUS_OK)
+        (void)!output_write_file(record, relative, strlen(relative), NULL);
 out:
     free(record);
     free(relative);

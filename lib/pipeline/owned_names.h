@@ -3,7 +3,7 @@
 //
 // A folder of links or of a report is named by the base names of files, and of the folder of DATA;
 // two of these may have the same. ARTIFACTS/.names/NAME records the files whose results have the
-// name: one path per line, relative to ARTIFACTS.
+// name, which may be in a folder, verified/NAME: one path per line, relative to ARTIFACTS.
 #ifndef LOCKSTEP_PIPELINE_OWNED_NAMES_H
 #define LOCKSTEP_PIPELINE_OWNED_NAMES_H
 

@@ -130,12 +130,11 @@ static void move_page(char **page, const char *kept, const char *place) {
     *page = memory_format("%s/%s/report.html", kept, place);
 }
 
-// Moves the folder to ARTIFACTS/verified/NAME.
-static status keep_folder(const pipeline *p, const char *folder, const char *name, verification *v,
+// Moves the folder to ARTIFACTS/PLACE.
+static status keep_folder(const pipeline *p, const char *folder, const char *place, verification *v,
                           error *err) {
-    char *place = memory_format("%s/verified", p->artifacts);
-    char *kept = memory_format("%s/verified/%s", p->artifacts, name);
-    status rc = output_make_folder(place, err);
+    char *kept = memory_format("%s/%s", p->artifacts, place);
+    status rc = output_make_parent(kept, err);
     if (rc == STATUS_OK) {
         (void)!remove_tree(kept, NULL); // there may be none
         if (rename(folder, kept) != 0)
@@ -144,11 +143,10 @@ static status keep_folder(const pipeline *p, const char *folder, const char *nam
     if (rc == STATUS_OK) move_page(&v->report, kept, PAGE_FOLDER);
     if (rc == STATUS_OK) move_page(&v->own_page, kept, PAGE_OWN_FOLDER);
     free(kept);
-    free(place);
     return rc;
 }
 
-status verify_archive(pipeline *p, const char *archive, const char *name, uint64_t choice,
+status verify_archive(pipeline *p, const char *archive, const char *kept, uint64_t choice,
                       verification *v, error *err) {
     error why = {0};
     char *folder = NULL;
@@ -157,7 +155,7 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     v->archive = memory_string(archive);
     (void)printable(v->archive, true);
     TRY(work_open(p, err));
-    folder = memory_format("%s/unpacked/%s", p->work.path, name);
+    folder = memory_format("%s/unpacked/%s", p->work.path, kept);
     rc = unpack_submission(archive, folder, &v->beside, &why);
     for (size_t i = 0; i < v->beside.count; i++) (void)printable(v->beside.items[i], true);
     if (rc == STATUS_INPUT) {
@@ -169,7 +167,7 @@ status verify_archive(pipeline *p, const char *archive, const char *name, uint64
     }
     TRY(rc == STATUS_OK ? rc : error_pass(&why, err));
     TRY(verify_folder(p, folder, v, err));
-    rc = keep_folder(p, folder, name, v, err);
+    rc = keep_folder(p, folder, kept, v, err);
 out:
     free(folder);
     return rc;

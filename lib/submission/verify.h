@@ -19,10 +19,10 @@
 #include "submission/verification.h"
 
 // Verifies one archive, or a folder that one was unpacked to. Its files and the report made again
-// stay in ARTIFACTS/verified/`name`, which is replaced. Its author must not know `choice` in
-// advance. A contradiction is a check with CHECK_DIFFERENT, not a failure; nor is an archive that
-// is no submission: `refused` says why.
-status verify_archive(pipeline *p, const char *archive, const char *name, uint64_t choice,
+// stay in ARTIFACTS/`kept`, which is replaced. Its author must not know `choice` in advance. A
+// contradiction is a check with CHECK_DIFFERENT, not a failure; nor is an archive that is no
+// submission: `refused` says why.
+status verify_archive(pipeline *p, const char *archive, const char *kept, uint64_t choice,
                       verification *v, error *err) MUST_CHECK;
 
 #endif

@@ -27,37 +27,97 @@ setup() {
     run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" handed SEGMENTS=1
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
     [[ ${stderr_lines[-1]} == "pipeline: 1 of 4 submissions contradicts its files; 1 refused, 3 not graded" ]] || fail "$stderr"
-    local n=submission-one-two.tar.gz accuracy
+    local accuracy
     accuracy=$("$BIN/manifest" get "$BATS_FILE_TMPDIR/$one/evaluate" results.accuracy | awk '{ printf "%.2f %%", 100 * $1 }')
     grep -Eq "^verdict +submission +author +accuracy +found$" <<<"$output" || fail "$output"
-    # Of each: verdict, submission, author, accuracy, and what was found, in 100 columns.
-    sed -n '/^verdict/,/^handed/p' <<<"$output" | sed '$d' >table
+    # Of each: verdict, whose it is, author, accuracy, and what was found, in 100 columns.
+    sed -n '/^verdict/,/^[^ ]*:/p' <<<"$output" | sed '$d' >table
     ! wider_than 100 <table || fail "$output"
-    grep -Eq "^equal +(…d|handed)/Ann/$n +$accuracy +same execution as 2 others$" table || fail "$output"
-    grep -Eq "^equal +handed/Ben/submission-one-two +Li Ming 20231122 +$accuracy *$" table || fail "$output"
-    grep -Eq "^different +…[A-Z0-9-]*LONG-NAME.TAR.GZ +$accuracy +figures; same execution" table || fail "$output"
-    grep -Eq "^refused +handed/Dan/x.tar.gz +no submission$" table || fail "$output"
-    grep -Eq "^not graded +handed/Eve +no submission among" table || fail "$output"
-    grep -Eq "^not graded +handed/Fay/report.pdf +no archive" table || fail "$output"
-    grep -Eq "^not graded +handed/Gus +an empty folder$" table || fail "$output"
-    grep -q "^handed/Ann/$n: same execution as handed/Cid/SUB.*NAME.TAR.GZ, handed/Fay/x.zip$" <<<"$output" || fail "$output"
-    grep -q "NAME.TAR.GZ: figures: 1 of .*the first is one.accuracy: 0.9923 there, 0\.[0-9]* by the files" <<<"$output" || fail "$output"
+    grep -Eq "^equal +Ann +$accuracy +same execution as 2 others$" table || fail "$output"
+    grep -Eq "^equal +Ben +Li Ming 20231122 +$accuracy *$" table || fail "$output"
+    grep -Eq "^different +Cid +$accuracy +figures; same execution as 2 others$" table || fail "$output"
+    grep -Eq "^refused +Dan +no submission$" table || fail "$output"
+    grep -Eq "^not graded +Eve +no submission among" table || fail "$output"
+    grep -Eq "^equal +Fay/x.zip +$accuracy " table || fail "$output"
+    grep -Eq "^not graded +Fay/report.pdf +no archive" table || fail "$output"
+    grep -Eq "^not graded +Gus +an empty folder$" table || fail "$output"
+    grep -q "^Ann: same execution as Cid, Fay/x.zip$" <<<"$output" || fail "$output"
+    grep -q "^Cid: figures: 1 of .*the first is one.accuracy: 0.9923 there, 0\.[0-9]* by the files" <<<"$output" || fail "$output"
     # A folder for each, although the archives have one name.
-    [ -s "$WORK/teacher/verified/submission-one-two-2/report/report.html" ] || fail "$(ls "$WORK/teacher/verified")"
+    local own
+    for own in Ann Ben Cid Fay_x; do
+        [ -s "$WORK/teacher/graded/$own/report/report.html" ] || fail "$(ls "$WORK/teacher/graded")"
+    done
     [ -z "$(find "$WORK/teacher" -maxdepth 1 -name '.work-*')" ] || fail "the work folder was left"
-    # The copies in ARTIFACTS/verified are no submissions of their own.
+    # The copies in ARTIFACTS/graded are no submissions of their own; one that is named twice is one.
     mkdir only
     mv handed/Ann teacher only/
     run --separate-stderr "$BIN/pipeline" --json grade ARTIFACTS="$WORK/only/teacher" only/Ann handed/Dan only SEGMENTS=1
     "$PYTHON" -c '
 import json, sys
-ann, dan, again, *others = json.loads(sys.argv[1])
+ann, dan, *others = json.loads(sys.argv[1])
 assert ann["outcome"] == "equal" and len(ann["checks"]) == 11 and len(ann["accuracy"]) == 2, ann
+assert ann["submission"] == "only/Ann/submission-one-two.tar.gz" and not ann["same_execution"], ann
 assert dan["outcome"] == "refused" and dan["refused"], dan
-assert again["submission"] == "only/Ann/submission-one-two.tar.gz", again
-assert all(one["outcome"] == "not graded" for one in others), others' "$output" || fail "$output"
+assert all(one["outcome"] == "not graded" and "empty" not in one["refused"] for one in others), others' "$output" || fail "$output"
     mkdir empty
     fails_with 3 "'empty': no submission there" "$BIN/pipeline" grade empty
+}
+
+@test "grade: no two rows are alike, however narrow the terminal; a wide one is used" {
+    local i
+    for i in 1 2 3; do
+        mkdir -p "handed/A STUDENT OF A LONG NAME_100$i"_assignsubmission_file_and_some_more_of_it
+        echo text >"handed/A STUDENT OF A LONG NAME_100$i"_assignsubmission_file_and_some_more_of_it/homework.tar.gz
+    done
+    # at_terminal COLUMNS: the table.
+    at_terminal() {
+        "$PYTHON" -c '
+import fcntl, os, pty, struct, sys, termios
+def child(fd):
+    return os.read(fd, 1024)
+pid, fd = pty.fork()
+if not pid:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+    os.execv(sys.argv[2], sys.argv[2:])
+try:
+    while True:
+        sys.stdout.buffer.write(os.read(fd, 4096))
+except OSError:
+    os.waitpid(pid, 0)' "$1" "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" handed | tr -d '\r' | sed -n '/^verdict/,/^A STUDENT.*: refused/p' | sed '$d'
+    }
+    at_terminal 60 >narrow
+    [ "$(grep '^refused' narrow | sort -u | wc -l)" -eq 3 ] || fail "$(cat narrow)"
+    grep -q '^refused  A STUDENT.*…' narrow || fail "$(cat narrow)"
+    at_terminal 160 >wide
+    grep -q 'A STUDENT OF A LONG NAME_1002_assignsubmission_file_and_some_more_of_it  no submission$' wide || fail "$(cat wide)"
+}
+
+@test "grade and verify keep the reports of others" {
+    mkdir -p handed/{Ann,Ben} next/Ann
+    cp "$ARCHIVE" handed/Ann/
+    sed -i '/^one.accuracy,/s/,0\.[0-9]*,/,0.9923,/' "$NAME/report/report.csv"
+    repack
+    cp "$NAME.tar.gz" handed/Ben/
+    cp "$NAME.tar.gz" next/Ann/
+    by_teacher() {
+        ARTIFACTS=$BATS_FILE_TMPDIR/teacher run --separate-stderr "$BIN/pipeline" "$@" SEGMENTS=1
+    }
+    local teacher=$BATS_FILE_TMPDIR/teacher
+    of_all() { (cd "$teacher" && find graded verified -type f -exec sha256sum {} +) | sort -k 2; }
+    by_teacher grade handed
+    by_teacher verify handed/Ann/"$NAME.tar.gz"
+    of_all >before
+    grep -q graded/Ann/report/report.html before && grep -q graded/Ben/report/report.html before || fail "$(cat before)"
+    by_teacher verify handed/Ben/"$NAME.tar.gz"
+    [[ $output == *"note "*"verified/$NAME-"*": not $teacher/verified/$NAME, which belongs to $WORK/handed/Ann/$NAME.tar.gz"* ]] || fail "$output"
+    by_teacher grade next
+    of_all >after
+    # All that was there is as it was.
+    [ -z "$(comm -23 <(sort before) <(sort after))" ] || fail "$(diff before after)"
+    # What was handed in again replaces its own report.
+    by_teacher grade handed
+    [ "$(find "$teacher/graded" -mindepth 1 -maxdepth 1 | wc -l)" -eq 3 ] || fail "$(ls "$teacher/graded")"
 }
 
 @test "verify: a folder that was unpacked" {
@@ -97,9 +157,9 @@ hand_in() {
     hand_in times "year=12; $record"
     run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$BATS_FILE_TMPDIR/teacher" handed SEGMENTS=1
     ! grep -q "neither.*same" <<<"$output" || fail "$output"
-    grep -q "^handed/original.tar.gz: same execution as handed/record.tar.gz, handed/times.tar.gz$" <<<"$output" || fail "$output"
-    grep -q "^handed/record.tar.gz: same execution as handed/original.tar.gz$" <<<"$output" || fail "$output"
-    grep -q "^handed/times.tar.gz: same execution as handed/original.tar.gz$" <<<"$output" || fail "$output"
+    grep -q "^original.tar.gz: same execution as record.tar.gz, times.tar.gz$" <<<"$output" || fail "$output"
+    grep -q "^record.tar.gz: same execution as original.tar.gz$" <<<"$output" || fail "$output"
+    grep -q "^times.tar.gz: same execution as original.tar.gz$" <<<"$output" || fail "$output"
 }
 
 # pack_again FOLDER: what honest students hand in, of $ARCHIVE: no file's text is changed, but for the line ends of the last.
@@ -172,8 +232,8 @@ PY
     run --separate-stderr "$BIN/pipeline" grade ARTIFACTS="$WORK/teacher" handed
     [ "$status" -eq 3 ] || fail "exit code $status" "$output" "$stderr"
     [[ ${stderr_lines[-1]} == "pipeline: 0 of 0 submissions contradict their files; 3 refused, 1 not graded" ]] || fail "$stderr"
-    grep -q "handed/a/x.zip: refused: .*it holds 2 archives: unpack it first$" <<<"$output" || fail "$output"
-    grep -q "handed/b/x.zip: refused: .*it holds no submission, which is a folder with plan.yaml and experiments/$" <<<"$output" || fail "$output"
-    grep -q "handed/c/x.zip: refused: .*it holds no file$" <<<"$output" || fail "$output"
+    grep -q "^a: refused: .*it holds 2 archives: unpack it first$" <<<"$output" || fail "$output"
+    grep -q "^b: refused: .*it holds no submission, which is a folder with plan.yaml and experiments/$" <<<"$output" || fail "$output"
+    grep -q "^c: refused: .*it holds no file$" <<<"$output" || fail "$output"
     [ -z "$(find "$WORK/teacher" -name '*.py' -o -name '*.all')" ] || fail "$(find "$WORK/teacher")"
 }

@@ -20,6 +20,7 @@ enum {
     MOST_STATES = 1000,
     MOST_SEGMENTS = 1000,
     MOST_MIB = 1 << 20,
+    MOST_SECONDS = 1000000,
     MOST_WEEKS = 10000 // or days, or hours
 };
 
@@ -61,6 +62,8 @@ static const setting_row table[SETTINGS] = {
     [SETTING_TENSORBOARD] = {"TENSORBOARD", TRAINS,
                              "folder for the curves of trainings, for TensorBoard"},
     [SETTING_SEGMENTS] = {"SEGMENTS", VERIFIES, "parts of each run to train again (default: 3)"},
+    [SETTING_TIME_LIMIT] = {"TIME_LIMIT", FOR(GRADE),
+                            "seconds for each submission (default: 3600)"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
                           "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
     [SETTING_PRECISION] = {"PRECISION", TRAINS,
@@ -311,12 +314,14 @@ static status read_values(settings *s, error *err) {
     s->resume = true;
     s->model_limit = 4;
     s->segments = 3;
+    s->time_limit = 3600;
     NEED(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
     NEED(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
     NEED(check_numbers(s, err));
     NEED(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
     NEED(read_integer(s, SETTING_STATES, 2, MOST_STATES, &checked, err));
     NEED(read_integer(s, SETTING_SEGMENTS, 1, MOST_SEGMENTS, &s->segments, err));
+    NEED(read_integer(s, SETTING_TIME_LIMIT, 1, MOST_SECONDS, &s->time_limit, err));
     NEED(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
     NEED(read_flag(s, SETTING_RESUME, &s->resume, err));
     NEED(read_flag(s, SETTING_QUICK, &s->quick, err));

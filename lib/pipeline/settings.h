@@ -51,6 +51,7 @@ typedef enum setting {
     SETTING_STATES,
     SETTING_TENSORBOARD,
     SETTING_SEGMENTS,
+    SETTING_TIME_LIMIT,
     SETTING_LAUNCHER,
     SETTING_PRECISION,
     SETTING_EXECUTIONS,
@@ -78,6 +79,7 @@ typedef struct settings {
     int64_t older;       // seconds; 0: not given
     int64_t model_limit; // MiB
     int64_t segments;    // of each run, to train again
+    int64_t time_limit;  // seconds
 } settings;
 
 // Reads the settings. STATUS_USAGE for an unknown word or a bad value, or if names that the command

@@ -17,6 +17,7 @@
 #include "submission/handed_in.h"
 #include "submission/replay.h"
 #include "submission/verify.h"
+#include "submission/verify_apart.h"
 
 // ---- Rows ----
 
@@ -25,9 +26,7 @@ size_t grading_rows(const grading *g) {
 }
 
 const char *grading_verdict(const grading *g, size_t row) {
-    if (row >= g->count) return "not graded";
-    const verification *v = &g->items[row];
-    return v->refused ? "refused" : check_outcome_name(verification_outcome(v, CHECK_SUBJECTS));
+    return row < g->count ? verification_verdict(&g->items[row]) : "not graded";
 }
 
 size_t grading_find_copy(const grading *g, const verification *v, size_t from) {
@@ -53,8 +52,8 @@ void grading_append_found(const grading *g, size_t row, text *out) {
         return;
     }
     const verification *v = &g->items[row];
-    if (v->refused) {
-        text_append(out, "no submission");
+    if (v->refused || v->ungraded) {
+        text_append(out, v->ungraded ? v->ungraded : "no submission");
         return;
     }
     append_subjects(out, v, CHECK_DIFFERENT, "");
@@ -83,19 +82,19 @@ static tally count_outcomes(const grading *g) {
     tally t = {.ungraded = g->in->others.count};
     for (size_t i = 0; i < g->count; i++) {
         const verification *v = &g->items[i];
+        const bool compared = !v->refused && !v->ungraded;
         t.failed += v->failed;
         t.refused += v->refused != NULL;
-        t.compared += !v->refused;
-        t.different += !v->refused && verification_outcome(v, CHECK_SUBJECTS) == CHECK_DIFFERENT;
+        t.ungraded += v->ungraded != NULL;
+        t.compared += compared;
+        t.different += compared && verification_outcome(v, CHECK_SUBJECTS) == CHECK_DIFFERENT;
     }
     return t;
 }
 
 // What is no submission contradicts nothing, so it is counted by itself.
 static void append_tally(text *out, const tally *t) {
-    if (t->failed)
-        text_format(out, "%zu of %zu submissions: a check failed, and was not made; ", t->failed,
-                    t->compared);
+    if (t->failed) text_format(out, "a check failed, and was not made, of %zu; ", t->failed);
     text_format(out, "%zu of %zu submissions contradict%s files; %zu refused, %zu not graded",
                 t->different, t->compared, t->different == 1 ? "s its" : " their", t->refused,
                 t->ungraded);
@@ -193,42 +192,11 @@ static void print_table(const pipeline *p, const grading *g) {
 
 // ---- As JSON ----
 
-static void put_checks(yaml_node *object, const verification *v) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE);
-    yaml_put(object, "checks", list);
-    for (size_t i = 0; i < v->count; i++) {
-        const check *one = &v->checks[i];
-        yaml_node *item = yaml_new(YAML_MAPPING);
-        yaml_append(list, item);
-        yaml_put(item, "subject", json_new_string(check_subject_name(one->subject)));
-        yaml_put(item, "outcome", json_new_string(check_outcome_name(one->outcome)));
-        yaml_put(item, "text", json_new_string(one->text));
-    }
-}
-
 static void put_copies(yaml_node *object, const grading *g, const verification *v) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     yaml_put(object, "same_execution", list);
     for (size_t i = grading_find_copy(g, v, 0); i < g->count; i = grading_find_copy(g, v, i + 1))
         yaml_append(list, json_new_string(g->items[i].archive));
-}
-
-// "accuracy": [lowest, highest], a fraction.
-static void put_accuracy(yaml_node *object, const verification *v) {
-    if (!v->accuracies) return;
-    yaml_node *ends = yaml_new(YAML_SEQUENCE);
-    yaml_put(object, v->recorded ? "accuracy_recorded" : "accuracy", ends);
-    yaml_append(ends, yaml_new_number(v->lowest));
-    yaml_append(ends, yaml_new_number(v->highest));
-}
-
-// "beside": [PATH, …], in the archive.
-static void put_beside(yaml_node *object, const verification *v) {
-    if (!v->beside.count) return;
-    yaml_node *list = yaml_new(YAML_SEQUENCE);
-    yaml_put(object, "beside", list);
-    for (size_t i = 0; i < v->beside.count; i++)
-        yaml_append(list, json_new_string(v->beside.items[i]));
 }
 
 static void put_others(yaml_node *list, const handed_in *in) {
@@ -244,19 +212,11 @@ static void put_others(yaml_node *list, const handed_in *in) {
 static status print_json(const grading *g, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < g->count; i++) {
-        const verification *v = &g->items[i];
-        yaml_node *item = yaml_new(YAML_MAPPING);
+        yaml_node *item = verification_to_tree(&g->items[i]);
         yaml_append(list, item);
-        yaml_put(item, "submission", json_new_string(v->archive));
-        yaml_put(item, "outcome", json_new_string(grading_verdict(g, i)));
-        if (v->author) yaml_put(item, "author", json_new_string(v->author));
-        put_accuracy(item, v);
-        if (v->refused) yaml_put(item, "refused", json_new_string(v->refused));
-        if (v->report) yaml_put(item, "report", json_new_string(v->report));
-        if (v->own_page) yaml_put(item, "own_page", json_new_string(v->own_page));
-        put_beside(item, v);
-        put_checks(item, v);
-        put_copies(item, g, v);
+        yaml_remove(item, "traces");
+        yaml_remove(item, "failed");
+        put_copies(item, g, &g->items[i]);
     }
     put_others(list, g->in);
     return json_answer(list, err);
@@ -297,9 +257,11 @@ static status verify_one(pipeline *p, grading *g, size_t i, strvec *folders, err
     owned_names owned = {0};
     verification *v = &g->items[i];
     char *folder = take_folder(p, folders, &owned, g->names.items[i], archive);
-    status rc = verify_archive(p, archive, folder, g->choice, v, err);
+    status rc = p->settings->command == COMMAND_GRADE
+                    ? verify_apart(p, archive, folder, g->choice, p->settings->time_limit, v, err)
+                    : verify_archive(p, archive, folder, g->choice, v, err);
     strvec_add(folders, folder);
-    if (rc == STATUS_OK && !v->refused) owned_names_keep(p, &owned);
+    if (rc == STATUS_OK && !v->refused && !v->ungraded) owned_names_keep(p, &owned);
     owned_names_release(&owned);
     free(folder);
     return rc;

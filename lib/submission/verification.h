@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/strvec.h"
+#include "base/yaml_tree.h"
 
 typedef enum check_subject {
     CHECK_FILES,      // files and manifests have the recorded hashes
@@ -46,9 +47,10 @@ typedef struct verification {
     double lowest, highest;
     size_t accuracies;
     bool recorded;
-    strvec beside; // other files in the archive, which are not read
-    char *refused; // the archive is no submission: why; else NULL
-    bool failed;   // a check failed at run time, such as for want of memory, and was not shown
+    strvec beside;  // other files in the archive, which are not read
+    char *refused;  // the archive is no submission: why; else NULL
+    char *ungraded; // it was not verified to the end: why; else NULL
+    bool failed;    // a check failed at run time, such as for want of memory, and was not shown
 } verification;
 
 // Adds a check. The text is cleaned (printable.h).
@@ -64,6 +66,13 @@ status verification_add_failure(verification *v, check_subject s, status rc, con
 void verification_add_accuracy(verification *v, double accuracy, bool again);
 
 void verification_release(verification *v);
+
+// "refused", "not graded", or the outcome of all checks.
+const char *verification_verdict(const verification *v);
+
+// Returns it as one of the list that --json prints, with its `traces`; and the other way round.
+yaml_node *verification_to_tree(const verification *v) MUST_CHECK;
+verification verification_of_tree(const yaml_node *tree) MUST_CHECK;
 
 // Returns the name of a subject or an outcome: "figures", "not shown".
 const char *check_subject_name(check_subject s);

@@ -120,6 +120,37 @@ except OSError:
     [ "$(find "$teacher/graded" -mindepth 1 -maxdepth 1 | wc -l)" -eq 3 ] || fail "$(ls "$teacher/graded")"
 }
 
+@test "grade: a submission that takes forever, crashes or cannot be read stops no other one" {
+    local tool
+    mkdir -p handed/{Ann,Ben,Cid,Dan} tools
+    for tool in "$BIN"/*; do ln -s "$tool" tools/; done
+    rm tools/evaluate
+    # The verification is the parent of the tool.
+    cat >tools/evaluate <<SH
+#!/bin/sh
+case "\$*" in
+*graded/Ann*) exec sleep 612 ;;
+*graded/Ben*) kill -SEGV \$PPID; exec sleep 612 ;;
+*graded/Cid*) exit 1 ;;
+*) exec "$BIN/evaluate" "\$@" ;;
+esac
+SH
+    chmod +x tools/evaluate
+    for tool in Ann Ben Cid Dan; do cp "$ARCHIVE" handed/$tool/; done
+    run --separate-stderr "$BIN/pipeline" --tools tools grade ARTIFACTS="$WORK/teacher" handed SEGMENTS=1 TIME_LIMIT=6
+    [ "$status" -eq 1 ] || fail "exit code $status" "$output" "$stderr"
+    [[ ${stderr_lines[-1]} == "pipeline: a check failed, and was not made, of 3; 0 of 2 submissions contradict their files; 0 refused, 2 not graded" ]] || fail "$stderr"
+    sed -n '/^verdict/,/^[^ ]*:/p' <<<"$output" >table
+    grep -Eq "^not graded +Ann +not verified within 6 s:" table || fail "$output"
+    grep -Eq "^not graded +Ben +its verification was" table || fail "$output"
+    grep -q "(SIGSEGV)" table || fail "$output"
+    grep -Eq "^not shown +Cid .*not shown: test" table || fail "$output"
+    grep -Eq "^equal +Dan " table || fail "$output"
+    [ -z "$(find teacher -maxdepth 1 -name '.work-*')" ] || fail "the work folder was left"
+    [ "$(ls teacher/graded)" = $'Cid\nDan' ] || fail "$(ls teacher/graded)"
+    wait_until all_ended "sleep 612"
+}
+
 @test "verify: a folder that was unpacked" {
     succeeds "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" SEGMENTS=1 "$NAME"
     [[ ${lines[-1]} == "$NAME: equal" ]] || fail "$output"

@@ -29,7 +29,7 @@
 typedef struct options {
     bool json, by_make, experiments;
     int64_t parent;
-    const char *tools;
+    const char *tools, *csv;
 } options;
 
 static const char NOTES[] =
@@ -213,6 +213,7 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
                   .json = o->json,
                   .settings = &given,
                   .work.lock = -1};
+    strvec words = {0}; // settings borrow from them
     status rc;
     TRY(follow_parent(o, err));
     if (o->experiments) {
@@ -221,13 +222,16 @@ static status run_tool(const options *o, const cli_list *operands, int argc, cha
     }
     if (!operands->count) TRY(error_set(err, STATUS_USAGE, "missing command (see --help)"));
     TRY(settings_find_command(operands->items[0], &command, err));
-    TRY(settings_read(&given, command, operands->items + 1, operands->count - 1, err));
+    for (size_t i = 1; i < operands->count; i++) strvec_add(&words, operands->items[i]);
+    if (o->csv) strvec_format(&words, "CSV=%s", o->csv);
+    TRY(settings_read(&given, command, (const char *const *)words.items, words.count, err));
     TRY(pipeline_open(&p, o->tools, given.values[SETTING_ARTIFACTS], err));
     TRY(export_command(o, argc, argv, err));
     rc = run_command(&p, err);
 out:
     pipeline_release(&p);
     settings_release(&given);
+    strvec_release(&words);
     return rc;
 }
 
@@ -239,6 +243,7 @@ int main(int argc, char **argv) {
         {"experiments", CLI_FLAG, &o.experiments, NULL,
          "print the names of all experiments and studies", 0, 0},
         {"json", CLI_FLAG, &o.json, NULL, "runs, verify, grade: print a JSON list", 0, 0},
+        {"csv", CLI_STRING, &o.csv, "FILE", "grade: the same as CSV=FILE", 0, 0},
         {"tools", CLI_STRING, &o.tools, "DIR", "folder of the other tools (default: this one's)", 0,
          0},
         {"by-make", CLI_FLAG, &o.by_make, NULL, "name make's command in messages, not this tool's",
@@ -252,7 +257,8 @@ int main(int argc, char **argv) {
     const cli_tool tool = {
         .name = "pipeline",
         .usage = "experiment|compare|explain|reproduce|submission NAME... [SETTING=VALUE]...\n"
-                 "verify FILE | grade FOLDER... [--json]\n"
+                 "verify FILE [--json]\n"
+                 "grade FOLDER... [--json] [--csv FILE]\n"
                  "runs [KEY...] [DROP=KEY/N] [--json]\n"
                  "clean-runs KEY... | EXPS=NAME | OLDER=30d [YES=1]\n"
                  "--experiments",

@@ -64,6 +64,8 @@ static const setting_row table[SETTINGS] = {
     [SETTING_SEGMENTS] = {"SEGMENTS", VERIFIES, "parts of each run to train again (default: 3)"},
     [SETTING_TIME_LIMIT] = {"TIME_LIMIT", FOR(GRADE),
                             "seconds for each submission (default: 3600)"},
+    [SETTING_CSV] = {"CSV", FOR(GRADE), "file for the table, as a gradebook takes it"},
+    [SETTING_RUBRIC] = {"RUBRIC", FOR(GRADE), "file that gives points (docs/formats.md, Rubrics)"},
     [SETTING_LAUNCHER] = {"LAUNCHER", TRAINS,
                           "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
     [SETTING_PRECISION] = {"PRECISION", TRAINS,

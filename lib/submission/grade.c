@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "submission/grade.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/named_files.h"
+#include "base/output.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "pipeline/data_stages.h"
@@ -27,6 +30,12 @@ size_t grading_rows(const grading *g) {
 
 const char *grading_verdict(const grading *g, size_t row) {
     return row < g->count ? verification_verdict(&g->items[row]) : "not graded";
+}
+
+double grading_points(const grading *g, size_t row) {
+    if (row >= g->count || !g->rubric) return (double)NAN;
+    const verification *v = &g->items[row];
+    return rubric_points(g->rubric, v, grading_find_copy(g, v, 0) < g->count);
 }
 
 size_t grading_find_copy(const grading *g, const verification *v, size_t from) {
@@ -217,6 +226,7 @@ static status print_json(const grading *g, error *err) {
         yaml_remove(item, "traces");
         yaml_remove(item, "failed");
         put_copies(item, g, &g->items[i]);
+        if (g->rubric) yaml_put(item, "points", json_new_number(grading_points(g, i)));
     }
     put_others(list, g->in);
     return json_answer(list, err);
@@ -289,15 +299,28 @@ static void release(grading *g) {
     strvec_release(&g->names);
 }
 
-static status verify_and_print(pipeline *p, const handed_in *in,
+// Before anything is verified.
+static status check_csv(const pipeline *p, const handed_in *in, error *err) {
+    const named_file csv = {"CSV", p->settings->values[SETTING_CSV]};
+    if (!csv.path) return STATUS_OK;
+    for (size_t i = 0; i < in->archives.count; i++) {
+        const named_file archive = {"SUBMISSIONS", in->archives.items[i]};
+        NEED(named_files_check(&archive, 1, &csv, 1, err));
+    }
+    return output_check_file(csv.path, err);
+}
+
+static status verify_and_print(pipeline *p, const handed_in *in, const rubric *r,
                                void (*print)(const pipeline *, const grading *), error *err) {
-    grading g = {.in = in};
+    const char *csv = p->settings->values[SETTING_CSV];
+    grading g = {.in = in, .rubric = r};
     status rc;
     handed_in_names(in, p->settings->names.items[0], &g.names);
     for (size_t i = 0; i < g.names.count; i++) (void)printable(g.names.items[i], true);
     TRY(own_data_check(p->settings, err));
     work_remove_old(p);
     TRY(verify_all(p, &g, err));
+    if (csv) TRY(grading_write_csv(&g, csv, err));
     if (g.count == 1 && !in->others.count && g.items[0].refused)
         TRY(error_set(err, STATUS_INPUT, "%s", g.items[0].refused));
     if (p->json)
@@ -312,16 +335,19 @@ out:
 
 status submission_verify(pipeline *p, error *err) {
     const handed_in in = {.archives = p->settings->names};
-    return verify_and_print(p, &in, print_one, err);
+    return verify_and_print(p, &in, NULL, print_one, err);
 }
 
 status submission_grade(pipeline *p, error *err) {
+    const char *points = p->settings->values[SETTING_RUBRIC];
     handed_in in = {0};
-    status rc = STATUS_OK;
+    rubric r;
+    status rc = points ? rubric_read(points, &r, err) : STATUS_OK;
     for (size_t i = 0; rc == STATUS_OK && i < p->settings->names.count; i++)
         rc = handed_in_look(&in, p->settings->names.items[i], p->artifacts, err);
     for (size_t i = 0; i < in.others.count; i++) (void)printable(in.others.items[i], true);
-    if (rc == STATUS_OK) rc = verify_and_print(p, &in, print_table, err);
+    if (rc == STATUS_OK) rc = check_csv(p, &in, err);
+    if (rc == STATUS_OK) rc = verify_and_print(p, &in, points ? &r : NULL, print_table, err);
     handed_in_release(&in);
     return rc;
 }

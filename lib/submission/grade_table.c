@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of `make grade`.
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef enum column {
     COLUMN_NAME,
     COLUMN_AUTHOR,
     COLUMN_ACCURACY,
+    COLUMN_POINTS,
     COLUMN_FOUND,
     COLUMNS
 } column;
@@ -43,6 +45,8 @@ static void fill_row(table *t, const grading *g, size_t row) {
     if (row >= g->count) return;
     text_append(&t->cells[COLUMN_AUTHOR], g->items[row].author ? g->items[row].author : "");
     append_accuracy(&t->cells[COLUMN_ACCURACY], &g->items[row]);
+    const double points = grading_points(g, row);
+    if (!isnan(points)) text_format(&t->cells[COLUMN_POINTS], "%.6g", points);
 }
 
 // Prints a cell in its width. A longer one is cut in the middle.
@@ -126,8 +130,8 @@ static void measure(table *t, const grading *g, const char *const titles[]) {
 }
 
 void grading_print_rows(const grading *g) {
-    static const char *const titles[COLUMNS] = {"verdict", "submission", "author", "accuracy",
-                                                "found"};
+    static const char *const titles[COLUMNS] = {"verdict",  "submission", "author",
+                                                "accuracy", "points",     "found"};
     const int columns = progress_terminal_columns(STDOUT_FILENO, COLUMNS_OF_A_FILE);
     table t = {.width = (size_t)(columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns)};
     measure(&t, g, titles);

@@ -110,6 +110,7 @@ yaml_node *verification_to_tree(const verification *v) {
     put_text(tree, "submission", v->archive);
     put_text(tree, "outcome", verification_verdict(v));
     put_text(tree, "author", v->author);
+    put_text(tree, "student", v->student);
     put_accuracy(tree, v);
     put_text(tree, "refused", v->ungraded ? v->ungraded : v->refused);
     put_text(tree, "report", v->report);
@@ -153,6 +154,7 @@ verification verification_of_tree(const yaml_node *tree) {
     const yaml_node *ends = yaml_find(tree, accuracy);
     v.archive = text_in(tree, "submission");
     v.author = text_in(tree, "author");
+    v.student = text_in(tree, "student");
     v.refused = text_in(tree, "refused");
     v.report = text_in(tree, "report");
     v.own_page = text_in(tree, "own_page");
@@ -172,6 +174,7 @@ void verification_release(verification *v) {
     free(v->checks);
     free(v->archive);
     free(v->author);
+    free(v->student);
     free(v->report);
     free(v->own_page);
     free(v->refused);

@@ -23,7 +23,12 @@ typedef enum check_subject {
 } check_subject;
 
 // In the order of their weight.
-typedef enum check_outcome { CHECK_EQUAL, CHECK_NOT_SHOWN, CHECK_DIFFERENT } check_outcome;
+typedef enum check_outcome {
+    CHECK_EQUAL,
+    CHECK_NOT_SHOWN,
+    CHECK_DIFFERENT,
+    CHECK_OUTCOMES
+} check_outcome;
 
 typedef struct check {
     check_subject subject;
@@ -34,6 +39,7 @@ typedef struct check {
 typedef struct verification {
     char *archive;   // as given: the file, or the folder that it was unpacked to
     char *author;    // with the student number, as the report states them; NULL: it does not
+    char *student;   // that number alone; NULL: it states none
     char *report;    // the report that was made again; NULL: none
     char *own_page;  // the page by the author's own templates, made again; NULL: none
     uint64_t choice; // the seed that chooses the segments

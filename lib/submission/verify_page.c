@@ -368,6 +368,9 @@ static void note_author(page *p) {
     if (p->kind == PAGE_OWN || (!*author && !*student)) return;
     p->v->author = memory_format("%s%s%s", author, *author && *student ? " " : "", student);
     (void)printable(p->v->author, true);
+    if (!*student) return;
+    p->v->student = memory_string(student);
+    (void)printable(p->v->student, true);
 }
 
 static status make_again(page *p, const pipeline *pipe, error *err) {

@@ -151,6 +151,83 @@ SH
     wait_until all_ended "sleep 612"
 }
 
+@test "grade: a table for a gradebook, with points by a rubric" {
+    mkdir -p handed/{Ann,Ben,Cid,=Dan}
+    pack ben STATES=4 REPORT_FLAGS="--author 'Li, Ming' --student 20231122" "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || fail "$(cat log)"
+    cp ben/submission-one-two.tar.gz handed/Ann/
+    rm -r "$NAME"/runs/*/*/train/state*
+    for one in "$NAME"/runs/*/*/train; do sign "$one"; done
+    sed -i '/^one.accuracy,/s/,0\.[0-9]*,/,0.9923,/' "$NAME/report/report.csv"
+    repack
+    cp "$NAME.tar.gz" handed/Ben/
+    echo text >handed/Cid/x.tar.gz
+    local accuracy
+    accuracy=$("$BIN/manifest" get "$BATS_FILE_TMPDIR/$one/evaluate" results.accuracy 2>/dev/null) ||
+        accuracy=$("$BIN/manifest" get "$(find "$BATS_FILE_TMPDIR/$NAME" -name evaluate | head -n 1)" results.accuracy)
+    accuracy=$(printf %.4f "$accuracy")
+    cat >points.yaml <<YAML
+schema: lockstep.rubric/1
+checks:
+  figures: {equal: 20, different: -5}
+  test: 30
+  training: {equal: 25, not shown: 5}
+accuracy:
+  - {least: 0.01, points: 1}
+  - {least: $accuracy, points: 10}
+  - {least: 99.9%, points: 100}
+same_execution: -50
+YAML
+    run --separate-stderr "$BIN/pipeline" grade --csv grades.csv ARTIFACTS="$BATS_FILE_TMPDIR/teacher" handed SEGMENTS=1 RUBRIC=points.yaml
+    [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
+    diff - grades.csv <<CSV || fail "$(cat grades.csv)" "$output"
+student,author,number,verdict,accuracy,findings,points
+Ann,"Li, Ming 20231122",20231122,equal,$accuracy,,85
+Ben,,,different,$accuracy,"figures; not shown: report, training",40
+Cid,,,refused,,no submission,
+'=Dan,,,not graded,,an empty folder,
+CSV
+    grep -Eq "^verdict +submission +author +accuracy +points +found$" <<<"$output" || fail "$output"
+    grep -Eq "^equal +Ann +Li, Ming 20231122 +[0-9.]+ % +85 *$" <<<"$output" || fail "$output"
+    # One who handed in another's execution; without a rubric there are no points.
+    rm -r handed/{Cid,=Dan}
+    cp handed/Ann/* handed/Ben/
+    CSV=grades.csv run --separate-stderr "$BIN/pipeline" --json grade ARTIFACTS="$BATS_FILE_TMPDIR/teacher" handed SEGMENTS=1 RUBRIC=points.yaml
+    [ "$(grep -o '"points":[0-9]*' <<<"$output" | sort -u)" = '"points":35' ] || fail "$output"
+    succeeds "$BIN/pipeline" grade ARTIFACTS="$BATS_FILE_TMPDIR/teacher" CSV=grades.csv handed/Ann SEGMENTS=1
+    [ "$(cat grades.csv)" = $'student,author,number,verdict,accuracy,findings\nsubmission-one-two.tar.gz,"Li, Ming 20231122",20231122,equal,'"$accuracy," ] || fail "$(cat grades.csv)"
+}
+
+@test "grade: a bad rubric, or a table that cannot be written, is refused before anything is verified" {
+    mkdir handed
+    cp "$ARCHIVE" handed/
+    refuses() {
+        fails_with "$@" grade ARTIFACTS="$WORK/teacher" handed RUBRIC=points.yaml
+        [ ! -e teacher ] || fail "$(find teacher)"
+    }
+    rubric() { printf 'schema: lockstep.rubric/1\n%s\n' "$1" >points.yaml; }
+    TOOL=pipeline fails_with 3 "points.yaml" "$BIN/pipeline" grade handed RUBRIC=points.yaml
+    echo 'points: 3' >points.yaml
+    refuses 3 "points.yaml:1:1: no rubric: it begins with 'schema: lockstep.rubric/1'" "$BIN/pipeline"
+    rubric 'checks: {figure: 3}'
+    refuses 3 "points.yaml:2:10: unknown key 'figure': did you mean 'figures'" "$BIN/pipeline"
+    rubric 'checks: {figures: {same: 3}}'
+    refuses 3 "unknown key 'same'" "$BIN/pipeline"
+    rubric 'checks: {figures: many}'
+    refuses 3 "'figures': expected a number" "$BIN/pipeline"
+    rubric 'accuracy: [{least: high, points: 1}]'
+    refuses 3 "'least': expected an accuracy: 65% or 0.65" "$BIN/pipeline"
+    rubric 'accuracy: [{least: 65%}]'
+    refuses 3 "'accuracy': expected \{least: 65%, points: 10\}" "$BIN/pipeline"
+    rubric 'checks: {figures: 1e9}'
+    refuses 3 "expected points of at most 1e\+06" "$BIN/pipeline"
+    rubric 'checks: {figures: 1}'
+    CSV=handed/$NAME.tar.gz refuses 2 "CSV" "$BIN/pipeline"
+    CSV=nowhere/grades.csv refuses 1 "nowhere" "$BIN/pipeline"
+    cmp "$ARCHIVE" handed/*
+    fails_with 2 "verify does not accept CSV" "$BIN/pipeline" verify "$ARCHIVE" --csv grades.csv
+    fails_with 2 "TIME_LIMIT: '0': expected a whole number" "$BIN/pipeline" grade handed TIME_LIMIT=0
+}
+
 @test "verify: a folder that was unpacked" {
     succeeds "$BIN/pipeline" verify ARTIFACTS="$WORK/teacher" SEGMENTS=1 "$NAME"
     [[ ${lines[-1]} == "$NAME: equal" ]] || fail "$output"

@@ -53,7 +53,8 @@ install: all man completions ## Install tools, manual pages, completions and exp
 	for so in $(CUDA_SO) $(MPI_SO); do \
 	    [ ! -e "$$so" ] || { install -D -m 755 -t '$(DESTDIR)$(LIBDIR)/lockstep' "$$so" && \
 	        $(call link,'$(DESTDIR)$(LIBDIR)/lockstep','$(TOOLS_IN)/lib'); } || exit; done
-	find experiments -name '*.yaml' -exec install -D -m 644 {} '$(DESTDIR)$(DATADIR)'/{} \;
+	scripts/shipped-experiments | while IFS= read -r file; do \
+	    install -D -m 644 "$$file" '$(DESTDIR)$(DATADIR)'/"$$file" || exit; done
 	install -m 644 $(MANUALS) '$(DESTDIR)$(MANDIR)'
 	for name in $(OWN_NAMES); do ln -sf lockstep-"$$name".1 '$(DESTDIR)$(MANDIR)'/"$$name".1 || exit; done
 	install -m 644 '$(BUILD)/completions/bash/lockstep' '$(DESTDIR)$(BASHDIR)'

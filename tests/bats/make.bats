@@ -271,6 +271,30 @@ SH
     [ -z "$(find "$prefix" -mindepth 1 -name lockstep)" ] || fail "$(find "$prefix" -name lockstep)"
 }
 
+@test "install leaves out experiments that git does not know, and names them" {
+    needs git deps-packaging
+    [ "$(git -C "$ROOT" rev-parse --show-toplevel 2>/dev/null)" = "$ROOT" ] || skip "this is not a git checkout"
+    local own="experiments/R000/a b.yaml"
+    cd "$WORK" || return
+    git clone -q -s "$ROOT" tree
+    cp "$ROOT"/scripts/* tree/scripts/
+    cp "$ROOT"/make/* tree/make/
+    printf 'schema: lockstep.experiment/1\nname: mine\nbase: single\n' | tee tree/experiments/mine.yaml "tree/$own" >tree/experiments/models/own.yaml
+    # installs FOLDER: its experiments, as paths in a checkout.
+    installs() {
+        succeeds make -C tree -s -o all BUILD="$(dirname "$BIN")" DESTDIR="$WORK/$1" PREFIX=/p install
+        (cd "$1/p/share/lockstep" && find experiments -type f | LC_ALL=C sort >"$WORK/installed")
+    }
+    installs of-git
+    diff <(git -C tree ls-files -- 'experiments/*.yaml' | LC_ALL=C sort) installed
+    [ "$stderr" = "not installed, as git does not know them: $own experiments/mine.yaml experiments/models/own.yaml" ] || fail "$stderr"
+    # Sources without git have no others.
+    rm -rf tree/.git
+    installs of-an-archive
+    grep -qx experiments/mine.yaml installed && grep -qx "$own" installed || fail "$(cat installed)"
+    [ -z "$stderr" ] || fail "$stderr"
+}
+
 # has_all FOLDER OF-LIBRARIES: the tools installed below FOLDER find each other and their files.
 has_all() {
     # A report's folder finds its models and bases there, too.

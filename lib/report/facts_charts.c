@@ -202,7 +202,7 @@ static void put_walk(yaml_node *charts, const results *r, bool time) {
         if (one->role == PLANNED_CONTROL) continue;
         whole = isfinite(own) && (one->role == PLANNED_START || chart_shows(v));
         yaml_node *item = chart_add(chart, one->role == PLANNED_START ? p->from : "");
-        yaml_put(item, "factors", facts_list(one, "factors"));
+        yaml_put(item, "factors", facts_factors(one));
         yaml_put(item, "from", json_new_number(one->role == PLANNED_START ? own : before));
         yaml_put(item, "to", json_new_number(own));
         yaml_put(item, "low", json_new_number(before + scale * change->range.low));

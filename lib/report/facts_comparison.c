@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/facts_parts.h"
+#include "results/leader.h"
 
 // ---- Verdicts ----
 
@@ -89,6 +90,28 @@ static yaml_node *setting_node(const comparison *c) {
     return node;
 }
 
+// A count of the baseline and of the subject; null if they are equal, or one is unknown.
+static yaml_node *change_node(int64_t from, int64_t to) {
+    if (from < 1 || to < 1 || from == to) return json_new_text(NULL);
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "from", json_new_count(from));
+    yaml_put(node, "to", json_new_count(to));
+    return node;
+}
+
+// How another V changes the models of runs; a comparison of arms alone has none.
+static void put_shards(yaml_node *node, const comparison *c) {
+    const run *to = c->subject->count ? c->subject->runs[0] : NULL;
+    const run *from = c->baseline->count ? c->baseline->runs[0] : NULL;
+    const bool known = from && to;
+    yaml_put(node, "shards",
+             known ? change_node(from->virtual_shards, to->virtual_shards) : json_new_text(NULL));
+    yaml_put(node, "batch_norm",
+             known ? change_node(like_batch_norm_samples(from), like_batch_norm_samples(to))
+                   : json_new_text(NULL));
+    yaml_put(node, "but_shards", yaml_new_boolean(known && like_but_shards(to, from)));
+}
+
 yaml_node *facts_comparison(const comparison *c, const char *owner) {
     const estimate points = c->accuracy_difference;
     yaml_node *node = yaml_new(YAML_MAPPING);
@@ -98,6 +121,7 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_put(node, "unlike", facts_reasons(&c->unlike)); // why not like for like; empty: it is
     yaml_put(node, "setting", setting_node(c));
     yaml_put(node, "arithmetic", facts_reasons(&c->arithmetic));
+    put_shards(node, c);
     yaml_put(node, "identical", yaml_new_boolean(c->identical));
     yaml_put(node, "simulated", yaml_new_boolean(c->simulated));
     yaml_put(node, "crowd", c->crowded ? facts_crowd(c->crowded) : json_new_text(NULL));
@@ -118,9 +142,21 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
 
 // ---- Plans ----
 
-yaml_node *facts_list(const planned *one, const char *key) {
-    const yaml_node *list = yaml_find(one->entry, key);
-    return list && list->kind == YAML_SEQUENCE ? yaml_copy(list) : yaml_new(YAML_SEQUENCE);
+// Where batch norm averages over other samples, that is what V changes, in a reader's words.
+yaml_node *facts_factor(const char *name, const run *from, const run *to) {
+    const int64_t before = like_batch_norm_samples(from), after = like_batch_norm_samples(to);
+    const bool norm = strcmp(name, "virtual-shards") == 0 && before && after && before != after;
+    return json_new_text(norm ? "batch-norm" : name);
+}
+
+yaml_node *facts_factors(const planned *one) {
+    const yaml_node *list = yaml_find(one->entry, "factors");
+    yaml_node *factors = yaml_new(YAML_SEQUENCE);
+    const run *to = one->runs.runs[0], *from = one->compared ? one->step.baseline->runs[0] : to;
+    for (size_t i = 0; list && list->kind == YAML_SEQUENCE && i < list->count; i++)
+        if (list->items[i]->kind == YAML_SCALAR)
+            yaml_append(factors, facts_factor(list->items[i]->text, from, to));
+    return factors;
 }
 
 // A published figure as written: "72.80", "55–65". Digits beyond use are rounded away.
@@ -209,7 +245,7 @@ static yaml_node *item_node(const plan *p, const planned *one) {
     yaml_put(node, "runs", facts_names(&one->runs));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(&one->runs)));
     yaml_put(node, "model_hash", json_new_text(one->runs.runs[0]->model_content));
-    yaml_put(node, "factors", facts_list(one, "factors"));
+    yaml_put(node, "factors", facts_factors(one));
     yaml_put(node, "changes", changes_of(one));
     yaml_put(node, "values", values_of(p, one));
     yaml_put(node, "kept", json_new_text(yaml_text_at(one->entry, "kept")));
@@ -234,58 +270,58 @@ static bool is_of_time(const plan *p) {
     return true;
 }
 
-// The variant with the best accuracy; the count if none is known.
-static size_t find_best(const results *r) {
-    const plan *p = &r->plan;
-    size_t best = p->count;
-    double most = -INFINITY;
-    for (size_t i = 0; i < p->count; i++) {
-        const double own = results_group_value(r, &p->items[i].runs, "accuracy");
-        if (own > most) most = own, best = i;
-    }
-    return best;
+status facts_put_standings(yaml_node *nodes, const seed_group *const *groups,
+                           const comparison *const *with_first, const varied_keys *varied,
+                           error *err) {
+    static const char *const standings[] = {[STANDING_FIRST] = "first",
+                                            [STANDING_LEVEL] = "level",
+                                            [STANDING_BEHIND] = "behind",
+                                            [STANDING_UNKNOWN] = ""};
+    const size_t count = nodes->count;
+    leader l;
+    NEED(leader_compare(groups, count, leader_in_time(with_first, count), varied, &l, err));
+    for (size_t i = 0; i < count; i++)
+        yaml_put(nodes->items[i], "in_time",
+                 json_new_text(standings[leader_standing_in_time(&l, i)]));
+    leader_release(&l);
+    return STATUS_OK;
 }
 
-// Adds to each variant whether it can be told from the best one, with a verdict corrected for all
-// of them. The best one is chosen by the same figures, so those that differ do so too often; those
-// that cannot be told from it are the answer.
-static status put_best(const results *r, yaml_node *items, error *err) {
+// Adds to each variant whether it is the best, and whether it can be told from the best one.
+static status put_best(const results *r, const seed_group *const *groups, yaml_node *items,
+                       error *err) {
     const plan *p = &r->plan;
-    const size_t best = p->ladder ? p->count : find_best(r);
-    comparison *all = memory_new(p->count, sizeof *all),
-               **family = memory_new(p->count, sizeof *family);
-    size_t count = 0;
-    status rc = STATUS_OK;
-    for (size_t i = 0; best < p->count && rc == STATUS_OK && i < p->count; i++) {
-        if (i == best) continue;
-        rc = compare(&p->items[i].runs, &p->items[best].runs, &p->varied, &all[i], err);
-        family[count++] = &all[i];
-    }
-    compare_together(family, rc == STATUS_OK ? count : 0);
-    for (size_t i = 0; i < p->count; i++) {
-        const bool other = best < p->count && i != best;
+    double *means = memory_new(p->count, sizeof *means);
+    leader l;
+    for (size_t i = 0; i < p->count; i++) means[i] = results_group_value(r, groups[i], "accuracy");
+    const size_t best = p->ladder ? p->count : leader_in_accuracy(means, p->count);
+    status rc = leader_compare(groups, p->count, best, &p->varied, &l, err);
+    for (size_t i = 0; rc == STATUS_OK && i < p->count; i++) {
+        const comparison *c = best < p->count && i != best ? &l.against[i] : NULL;
         yaml_put(items->items[i], "best", yaml_new_boolean(i == best));
         yaml_put(items->items[i], "against_best",
-                 other && rc == STATUS_OK ? verdict_node(&all[i].accuracy) : json_new_text(NULL));
-        if (other) comparison_release(&all[i]);
+                 c ? verdict_node(&c->accuracy) : json_new_text(NULL));
     }
-    free(all);
-    free(family);
+    if (rc == STATUS_OK) leader_release(&l);
+    free(means);
     return rc;
 }
 
-// The variant that is certainly faster than the first one, by the largest factor; the count if
-// there is none.
-static size_t find_fastest(const plan *p) {
-    size_t fastest = p->count;
+// Both, for the variants of a study.
+static status put_leaders(const results *r, yaml_node *items, error *err) {
+    const plan *p = &r->plan;
+    const seed_group **groups = memory_new(p->count, sizeof *groups);
+    const comparison **with_first = memory_new(p->count, sizeof *with_first);
     for (size_t i = 0; i < p->count; i++) {
-        const comparison *c = &p->items[i].step;
-        if (!p->items[i].compared || !verdict_is_difference(&c->time) || c->speedup.value <= 1)
-            continue;
-        if (fastest == p->count || c->speedup.value > p->items[fastest].step.speedup.value)
-            fastest = i;
+        groups[i] = &p->items[i].runs;
+        with_first[i] = p->items[i].compared ? &p->items[i].step : NULL;
     }
-    return fastest;
+    status rc = put_best(r, groups, items, err);
+    if (rc == STATUS_OK && !p->ladder)
+        rc = facts_put_standings(items, groups, with_first, &p->varied, err);
+    free(groups);
+    free(with_first);
+    return rc;
 }
 
 // ---- A sweep of two keys ----
@@ -372,7 +408,6 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     *made = p->count ? yaml_new(YAML_MAPPING) : json_new_text(NULL);
     if (!p->count) return STATUS_OK;
     yaml_node *node = *made, *items = yaml_new(YAML_SEQUENCE);
-    const size_t fastest = find_fastest(p);
     const planned *in_time = planned_largest_in_time(p);
     const planned *in_accuracy = planned_largest_in_accuracy(p);
     yaml_put(node, "title", json_new_text(yaml_text_at(p->head, "title")));
@@ -382,7 +417,6 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "vary", p->vary ? yaml_copy(p->vary) : yaml_new(YAML_SEQUENCE));
     for (size_t i = 0; i < p->count; i++) {
         yaml_node *item = item_node(p, &p->items[i]);
-        yaml_put(item, "fastest", yaml_new_boolean(i == fastest));
         yaml_put(item, "bound", bound_of(r, &p->items[i]));
         yaml_append(items, item);
     }
@@ -394,5 +428,5 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "largest_in_time", json_new_text(in_time ? in_time->name : NULL));
     yaml_put(node, "largest_in_accuracy", json_new_text(in_accuracy ? in_accuracy->name : NULL));
     yaml_put(node, "all", p->ladder ? facts_comparison(&p->all, "all") : json_new_text(NULL));
-    return put_best(r, items, err);
+    return put_leaders(r, items, err);
 }

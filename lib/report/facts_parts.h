@@ -35,8 +35,11 @@ status facts_put_mistakes(yaml_node *root, const results *r, error *err) MUST_CH
 yaml_node *facts_names(const seed_group *g);
 // {value, low, high}.
 yaml_node *facts_range(estimate e);
-// A list in the plan, or an empty one.
-yaml_node *facts_list(const planned *one, const char *key);
+// A factor of a plan, by the name that a page has a word for, between two runs: "batch-norm" in
+// place of "virtual-shards" where batch norm averages over other samples.
+yaml_node *facts_factor(const char *name, const run *from, const run *to);
+// Those of a step, a list.
+yaml_node *facts_factors(const planned *one);
 // Finds the keys that differ among the variants; their number, or 0 if a value is no scalar.
 size_t facts_differing_keys(const plan *p, const char *keys[2]);
 
@@ -46,6 +49,12 @@ yaml_node *facts_reasons(const reason_list *list);
 yaml_node *facts_rules(void);
 // A comparison whose figures belong to `owner`.
 yaml_node *facts_comparison(const comparison *c, const char *owner);
+// Adds `in_time` to the nodes of experiments, whose groups are given, with the comparison of each
+// with the first (NULL: it is the first): "first" (the fastest), "level" (not to be told from it),
+// "behind"; null without a verdict.
+status facts_put_standings(yaml_node *nodes, const seed_group *const *groups,
+                           const comparison *const *with_first, const varied_keys *varied,
+                           error *err) MUST_CHECK;
 // The steps of a ladder, or the variants of a study.
 status facts_plan(const results *r, yaml_node **plan, error *err) MUST_CHECK;
 

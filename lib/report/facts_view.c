@@ -2,14 +2,22 @@
 // What a page shows of some of the runs alone, as data: the experiments, and what holds of all runs
 // together.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/memory.h"
 #include "report/facts_parts.h"
 #include "results/execution.h"
 #include "results/verdict.h"
 
 // ---- Experiments ----
+
+// The samples that batch norm averages over; null without it.
+static yaml_node *samples_node(const run *one) {
+    const int64_t samples = like_batch_norm_samples(one);
+    return json_new_count(samples ? samples : -1);
+}
 
 static yaml_node *experiment_node(const results *r, size_t at) {
     const seed_group *g = &r->groups[at];
@@ -19,16 +27,36 @@ static yaml_node *experiment_node(const results *r, size_t at) {
     yaml_put(node, "runs", facts_names(g));
     yaml_put(node, "model_hash", json_new_text(g->count == 1 ? g->runs[0]->model_content : ""));
     yaml_put(node, "shards", json_new_count(g->runs[0]->virtual_shards));
+    yaml_put(node, "batch_norm", samples_node(g->runs[0]));
     yaml_put(node, "simulated", yaml_new_boolean(seed_group_is_simulated(g)));
     yaml_put(node, "target", facts_target(g->runs, g->count));
     yaml_put(node, "compared", c ? facts_comparison(c, g->name) : json_new_text(NULL));
     return node;
 }
 
-static yaml_node *experiment_nodes(const results *r) {
+// Which is the fastest is asked where all are compared with the first.
+static status put_standings(const results *r, yaml_node *list, error *err) {
+    const seed_group **groups = memory_new(r->group_count, sizeof *groups);
+    const comparison **with_first = memory_new(r->group_count, sizeof *with_first);
+    for (size_t i = 0; i < r->group_count; i++) {
+        groups[i] = &r->groups[i];
+        with_first[i] = i ? &r->comparisons[i - 1] : NULL;
+    }
+    const status rc = facts_put_standings(list, groups, with_first, NULL, err);
+    free(groups);
+    free(with_first);
+    return rc;
+}
+
+static status put_experiments(yaml_node *root, const results *r, error *err) {
     yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(root, "experiments", list);
     for (size_t i = 0; i < r->group_count; i++) yaml_append(list, experiment_node(r, i));
-    return list;
+    const bool asked = r->comparison_count > 1 && r->comparison_count == r->group_count - 1;
+    if (asked && !r->reproduction && !r->whole) return put_standings(r, list, err);
+    for (size_t i = 0; i < list->count; i++)
+        yaml_put(list->items[i], "in_time", json_new_text(NULL));
+    return STATUS_OK;
 }
 
 // ---- The evidence ----
@@ -48,6 +76,22 @@ static bool shards_differ(const results *r) {
         differ |= own != r->groups[0].runs[0]->virtual_shards;
     }
     return differ;
+}
+
+// Where V alone makes the models differ: the V with which they would be one model, the largest of
+// theirs, if the world sizes divide it. null elsewhere.
+static yaml_node *one_v_of(const results *r) {
+    const run *first = r->groups[0].runs[0];
+    int64_t most = 0;
+    bool fits = shards_differ(r);
+    for (size_t i = 0; fits && i < r->group_count; i++)
+        if (r->groups[i].runs[0]->virtual_shards > most)
+            most = r->groups[i].runs[0]->virtual_shards;
+    for (size_t i = 0; fits && i < r->group_count; i++) {
+        const run *own = r->groups[i].runs[0];
+        fits = like_but_shards(own, first) && own->world_size > 0 && most % own->world_size == 0;
+    }
+    return json_new_count(fits ? most : -1);
 }
 
 // The experiment with the lowest accuracy, or the highest; "" if none is known.
@@ -78,6 +122,22 @@ static yaml_node *disturbance_of(const run_list *list) {
     yaml_put(node, "others", json_new_number(used));
     yaml_put(node, "cores", json_new_number(cores));
     yaml_put(node, "without_core", json_new_number(without > 0 ? without : (double)NAN));
+    return node;
+}
+
+// Where the most ranks, or threads, ran that had fewer devices, and whether others of that kind had
+// fewer (`most`); null if none did.
+static yaml_node *crowd_of(const run_list *list) {
+    const run *most = NULL, *least = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const run *one = &list->runs[i];
+        if (!one->simulated) continue;
+        if (!most || one->host_ranks > most->host_ranks) most = one;
+        if (!least || one->host_ranks < least->host_ranks) least = one;
+    }
+    if (!most) return json_new_text(NULL);
+    yaml_node *node = facts_crowd(most);
+    yaml_put(node, "most", yaml_new_boolean(least->host_ranks < most->host_ranks));
     return node;
 }
 
@@ -113,8 +173,10 @@ static yaml_node *evidence_node(const results *r) {
     yaml_put(node, "timed_by_turns", json_new_count(timed));
     yaml_put(node, "disturbance", disturbance_of(&r->list));
     yaml_put(node, "simulated", yaml_new_boolean(simulated));
+    yaml_put(node, "crowd", crowd_of(&r->list));
     yaml_put(node, "same_model", yaml_new_boolean(r->list.count > 1 && all_identical(&r->list)));
     yaml_put(node, "shards_differ", yaml_new_boolean(shards_differ(r)));
+    yaml_put(node, "one_v", one_v_of(r));
     yaml_put(node, "least_accurate", json_new_text(extreme_of(r, -1)));
     yaml_put(node, "most_accurate", json_new_text(extreme_of(r, 1)));
     return node;
@@ -166,7 +228,7 @@ static const char *kind_of(const results *r) {
 status facts_put_view(yaml_node *root, const results *r, error *err) {
     yaml_node *node, *part;
     yaml_put(root, "kind", json_new_text(kind_of(r)));
-    yaml_put(root, "experiments", experiment_nodes(r));
+    NEED(put_experiments(root, r, err));
     yaml_put(root, "evidence", evidence_node(r));
     yaml_put(root, "turns", turns_node(r));
     yaml_put(root, "base_rates", facts_base_rates(r));

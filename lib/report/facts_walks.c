@@ -49,11 +49,12 @@ static const char *direction_of(const published_step *s) {
 }
 
 // The factors of a step; `epochs` not, where they are its result.
-static yaml_node *factors_of(const published_walk *w, const published_step *s) {
+static yaml_node *factors_of(const results *r, const published_walk *w, const published_step *s) {
+    const planned *from = &r->plan.items[s->from], *to = &r->plan.items[s->to];
     yaml_node *list = yaml_new(YAML_SEQUENCE);
     for (size_t i = 0; i < s->factor_count; i++)
         if (!is_shortening(w, s) || strcmp(s->factors[i], "epochs") != 0)
-            yaml_append(list, json_new_text(s->factors[i]));
+            yaml_append(list, facts_factor(s->factors[i], from->runs.runs[0], to->runs.runs[0]));
     return list;
 }
 
@@ -124,7 +125,7 @@ static status step_node(const results *r, const published_walk *w, const publish
     yaml_put(effect, "high", json_new_number(s->effect.high));
     yaml_put(node, "from", json_new_text(yaml_text_at(r->plan.items[s->from].entry, "same_as")));
     yaml_put(node, "to", json_new_text(yaml_text_at(r->plan.items[s->to].entry, "same_as")));
-    yaml_put(node, "factors", factors_of(w, s));
+    yaml_put(node, "factors", factors_of(r, w, s));
     yaml_put(node, "before", figure_of(&s->before));
     yaml_put(node, "after", figure_of(&s->after));
     yaml_put(node, "effect", effect);

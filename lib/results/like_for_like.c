@@ -229,27 +229,53 @@ void like_not_executed(const run *a, const run *b, reason_list *out) {
 
 // ---- Arithmetic ----
 
-// The number of samples that a batch norm layer normalises over in a full step; 0 without one.
-static int64_t batch_norm_group(const run *r) {
-    const yaml_node *layers = yaml_get(r->train, "parameters.architecture.layers");
-    bool found = false;
-    for (size_t i = 0; layers && i < layers->count; i++) {
-        const yaml_node *layer = layers->items[i];
-        if (layer->kind == YAML_SCALAR) found |= strcmp(layer->text, "batch_norm") == 0;
-        if (layer->kind == YAML_MAPPING)
-            found |= yaml_find(layer, "batch_norm") != NULL ||
-                     strcmp(yaml_text_at(layer, "kind"), "batch_norm") == 0;
+// Is it a layer of that kind, or holds one?
+static bool has_layer(const yaml_node *layers, const char *kind) {
+    if (layers->kind == YAML_SCALAR) return strcmp(layers->text, kind) == 0;
+    for (size_t i = 0; i < layers->count; i++) {
+        if (layers->kind == YAML_MAPPING && strcmp(layers->keys[i], kind) == 0) return true;
+        if (has_layer(layers->items[i], kind)) return true;
     }
-    if (!found || r->virtual_shards < 1) return 0;
-    bool whole = strcmp(yaml_text_at(r->train, "parameters.sync_batch_norm"), "true") == 0;
+    return false;
+}
+
+int64_t like_batch_norm_samples(const run *r) {
+    const yaml_node *layers = yaml_get(r->train, "parameters.architecture.layers");
+    if (!layers || !has_layer(layers, "batch_norm") || r->virtual_shards < 1) return 0;
+    const bool whole = strcmp(yaml_text_at(r->train, "parameters.sync_batch_norm"), "true") == 0;
     return whole ? r->global_batch : r->global_batch / r->virtual_shards;
 }
 
 void like_arithmetic(const run *a, const run *b, reason_list *out) {
-    const int64_t group_a = batch_norm_group(a), group_b = batch_norm_group(b);
+    const int64_t group_a = like_batch_norm_samples(a), group_b = like_batch_norm_samples(b);
     if (!agree(a, b, &conditions[MODEL])) add_condition(out, a, b, &conditions[MODEL]);
     add_count(out, "global batch", a->global_batch, b->global_batch);
     add_count(out, "V", a->virtual_shards, b->virtual_shards);
     if (group_a && group_b) add_count(out, "batch norm group", group_a, group_b);
     add_text(out, "reduction", a->reduce, b->reduce);
+}
+
+static bool covers(const yaml_node *a, const yaml_node *b, const char *const *but) {
+    for (size_t i = 0; i < a->count; i++) {
+        const yaml_node *other = yaml_find(b, a->keys[i]);
+        size_t k = 0;
+        while (but[k] && strcmp(a->keys[i], but[k]) != 0) k++;
+        if (!but[k] && (!other || !yaml_equal(a->items[i], other))) return false;
+    }
+    return true;
+}
+
+bool like_parameters(const run *a, const run *b, const char *const *but) {
+    const yaml_node *own = yaml_find(a->train, "parameters");
+    const yaml_node *other = yaml_find(b->train, "parameters");
+    return own && other && own->kind == YAML_MAPPING && other->kind == YAML_MAPPING &&
+           covers(own, other, but) && covers(other, own, but);
+}
+
+bool like_but_shards(const run *a, const run *b) {
+    static const char *const but[] = {"name",   "title",           "repeats",  "published",
+                                      "tta",    "target_accuracy", "strategy", "world_size",
+                                      "stages", "virtual_shards",  "model",    "loader_workers",
+                                      NULL};
+    return a->train && b->train && same_data(a, b) && like_parameters(a, b, but);
 }

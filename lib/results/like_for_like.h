@@ -46,5 +46,12 @@ void like_not_executed(const run *a, const run *b, reason_list *out);
 
 // Adds how the arithmetic of a step differs.
 void like_arithmetic(const run *a, const run *b, reason_list *out);
+// Returns the samples that a batch norm layer averages over in a full step; 0 without such a layer.
+int64_t like_batch_norm_samples(const run *r);
+// Do the parameters of two trainings agree, but for these keys? The list ends with NULL.
+bool like_parameters(const run *a, const run *b, const char *const *but);
+// Do two trainings agree in all that decides a model, but for V? With one V they end in the same
+// model, bit for bit: strategy, ranks and loader workers change no bit. They may agree in V, too.
+bool like_but_shards(const run *a, const run *b);
 
 #endif

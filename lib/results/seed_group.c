@@ -11,35 +11,13 @@
 #include "results/timed_arms.h"
 #include "results/verdict.h"
 
-// Parameters that repeats may differ in: the seed, and those that change no bit. The name compared
-// is the experiment's, as a plan may rename it.
-static bool may_differ(const char *key) {
-    static const char *const keys[] = {
-        "name", "seed", "repeats", "title", "published", "target_accuracy", "tta"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(key, keys[i]) == 0) return true;
-    return false;
-}
-
-static bool covers(const yaml_node *a, const yaml_node *b) {
-    for (size_t i = 0; i < a->count; i++) {
-        const yaml_node *other = yaml_find(b, a->keys[i]);
-        if (may_differ(a->keys[i])) continue;
-        if (!other || !yaml_equal(a->items[i], other)) return false;
-    }
-    return true;
-}
-
-static bool same_parameters(const yaml_node *a, const yaml_node *b) {
-    return a && b && a->kind == YAML_MAPPING && b->kind == YAML_MAPPING && covers(a, b) &&
-           covers(b, a);
-}
-
+// Repeats may differ in the seed, and in what changes no bit. The name compared is the
+// experiment's, as a plan may rename it.
 static bool are_repeats(const run *a, const run *b) {
+    static const char *const but[] = {
+        "name", "seed", "repeats", "title", "published", "target_accuracy", "tta", NULL};
     return a->train && b->train && strcmp(a->experiment, b->experiment) == 0 &&
-           strcmp(a->views, b->views) == 0 &&
-           same_parameters(yaml_find(a->train, "parameters"), yaml_find(b->train, "parameters")) &&
-           like_repeated(a, b);
+           strcmp(a->views, b->views) == 0 && like_parameters(a, b, but) && like_repeated(a, b);
 }
 
 static void name_groups(seed_group *groups, size_t count) {

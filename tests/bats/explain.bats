@@ -361,7 +361,7 @@ published_runs() {
     # Of 100 images, one is noise and 31 are not.
     [ "$(walk accuracy "[(s['effect']['low'], s['noise']) for s in w['steps']], w['cause']")" = "([(1, 100), (-31, None)], None)" ]
     says out/report.md '| **loader workers** | 90.00 → 91.00 %; within the noise of 100 test images | +1.00 points | same model: exactly 0 | four |'
-    grep -Eq '^\| \*\*world size and strategy\*\* \| 91.00 → 60.00 % \| -31.00 points \| \+21.00 points \[.*\] \(V 1 → 2; one seed\) \|' out/report.md
+    grep -Eq '^\| \*\*world size and strategy\*\* \| 91.00 → 60.00 % \| -31.00 points \| \+21.00 points \[.*\] \(batch norm over 64 → 32 samples; one seed\) \|' out/report.md
     grep -qF 'R9 trained for 4 epochs, but p trains for 5 epochs here' out/report.md
     # Next to the rungs, and as a separate walk.
     says out/report.md '| 10.50 | 60.0 s, 4 epochs (R9) | 00-p |'

@@ -82,6 +82,32 @@ table_commands() {
     [[ $output == *identical* ]] || fail "$output"
 }
 
+# setting COMMAND NAME: the value of NAME="..." in it.
+setting() {
+    sed -n "s/.* $2=\"\([^\"]*\)\".*/\1/p" <<<"$1"
+}
+
+@test "README's first comparison ends in one model; without its V the page says what batch norm averages over" {
+    need_tool pipeline synth-cifar shard train-single train-dp train-ddp evaluate report
+    local page first
+    for page in README.md README.zh.md; do
+        first=$(table_commands "$page" | head -1)
+        [ "$first" = 'make compare EXPS="single dp4 ddp4-same-batch" SET="virtual_shards=4"' ] || fail "$page: $first"
+    done
+    "$BIN/synth-cifar" -q --train 128 --test 64 --out "$WORK/data"
+    compare() {
+        # shellcheck disable=SC2046 # names are separated by blanks
+        succeeds "$BIN/pipeline" compare $(setting "$first" EXPS) EPOCHS=1 DATA="$WORK/data" ARTIFACTS="$WORK/artifacts" "$@"
+        one_line
+    }
+    compare SET="dataset=synthetic; $(setting "$first" SET)"
+    [ "$(grep -o 'the model is the same, bit for bit' <<<"$output" | wc -l)" -eq 2 ] || fail "$output"
+    [ "$(sha256sum "$WORK"/artifacts/*/seed-42/train/model.st.zst | cut -d ' ' -f 1 | sort -u | wc -l)" -eq 1 ]
+    compare SET="dataset=synthetic"
+    [[ $output == *"With one V, "*"all three are the same model, bit for bit: SET=\"virtual_shards=4\" shows it."* ]] || fail "$output"
+    [[ $output != *"the model is the same, bit for bit"* ]] || fail "$output"
+}
+
 # yaml_block FILE LINE: the first block of YAML in a page that has this line.
 yaml_block() {
     awk -v wanted="$2" '

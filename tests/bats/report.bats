@@ -371,7 +371,7 @@ END
     a_run a
     a_run b name=four shards=4
     succeeds "$REPORT" b --baseline a --out out
-    says out/report.md "| no: V 4 vs 2; batch norm group 16 vs 32 |"
+    says out/report.md "| no: V 4 vs 2; batch norm over 16 vs 32 samples |"
 }
 
 @test "three common seeds: means, deviations, a paired test" {
@@ -480,18 +480,32 @@ END
     lacks quiet/report.md "ther programs"
 }
 
-@test "runs with different V: the first screen says so, once" {
-    thrice a name=single shards=1
-    thrice b name=ddp ranks=4 shards=4
-    succeeds "$REPORT" b --baseline a --out out
-    says out/report.md "V (virtual shards) differs: single 1, ddp 4. Another V means another order of sums and other groups for batch norm, so accuracies may differ for this reason alone."
-    awk '/^## / { exit } 1' out/report.md >first
-    [ "$(grep -c 'virtual' first)" -eq 1 ] || fail "$(cat first)"
-    succeeds "$REPORT" b --baseline a --out out --lang zh
-    says out/report.md "single 为 1，ddp 为 4。"
-    thrice c name=dp ranks=4 shards=4
-    succeeds "$REPORT" b --baseline c --out out
-    lacks out/report.md "V (virtual"
+@test "models that differ in V alone: the answer says what batch norm averages over, and what makes them one" {
+    a_run a name=single shards=1 right=90 -- b name=dp ranks=4 shards=4 right=60 -- c name=ddp ranks=4 shards=4 right=60
+    succeeds "$REPORT" b c --baseline a --out out
+    local one="With one V, the number of parts that a batch is cut into, all three are the same model, bit for bit: SET=\"virtual_shards=4\" shows it."
+    awk '/^!\[/ { exit } 1' out/report.md >lead
+    says lead "$one"
+    [ "$(grep -c ': batch norm over 16 samples instead of 64 costs it\.$' out/report.md)" -eq 2 ] || fail "$(cat out/report.md)"
+    [ "$(json out/report.json "(page['evidence']['one_v'], [(e['shards'], e['batch_norm']) for e in page['experiments']])")" = "(4, [(1, 64), (4, 16), (4, 16)])" ]
+    [ "$(compared out/report.json dp "c['batch_norm'], c['shards'], c['but_shards']")" = "({'from': 64, 'to': 16}, {'from': 1, 'to': 4}, True)" ]
+    succeeds "$REPORT" b c --baseline a --out zh --lang zh
+    says zh/report.md '3 个实验的模型逐位相同：用 SET="virtual_shards=4" 即可看到。'
+    says zh/report.md '原因是批归一化在 16 个样本上求平均，而不是 64 个，使之降低。'
+    # Two of one V need no word on it.
+    succeeds "$REPORT" c --baseline b --out out
+    lacks out/report.md "With one V"
+    [ "$(json out/report.json "page['evidence']['one_v']")" = None ]
+    # Where the batch differs, too, one V does not make one model.
+    a_run d name=large ranks=4 shards=4 batch=256 right=60
+    succeeds "$REPORT" d --baseline a --out out
+    lacks out/report.md "With one V"
+    lacks out/report.md "costs it"
+    says out/report.md "V, the number of parts that a batch is cut into, differs, and accuracies may differ for this reason alone: single 1 (batch norm over 64 samples), large 4 (batch norm over 64 samples)."
+    # Nor where the world size does not divide it.
+    a_run e name=three ranks=3 shards=3 right=60
+    succeeds "$REPORT" e --baseline b --out out
+    lacks out/report.md "With one V"
 }
 
 @test "phases that do not add up are reported" {
@@ -694,4 +708,41 @@ END
     [[ $output != *$'\033'* ]]
     fails_with 3 'no manifest' "$REPORT" "$(printf 'c\033[31m\302\233')" --out out2
     [[ $stderr != *$'\033'* && $stderr != *$'\302\233'* ]]
+}
+
+# standings FILE: which is the fastest, which cannot be told from it, and which are behind.
+standings() {
+    json "$1" "[e['in_time'] for e in page['experiments']]"
+}
+
+@test "which is the fastest: one, those that cannot be told apart, or no verdict" {
+    local same=epochs=2,1,1.02,0.98,1
+    thrice a name=a epochs=4,4,4.04,3.96,4
+    thrice b name=b epochs=2,2,2.02,1.98,2
+    thrice c name=c "$same"
+    succeeds "$REPORT" b c --baseline a --out out
+    says out/report.md '**c is the fastest**: 4.00 times as fast [3.91, 4.09], compared with a.'
+    [ "$(standings out/report.json)" = "['behind', 'behind', 'first']" ]
+    thrice d name=d "$same"
+    succeeds "$REPORT" b c d --baseline a --out out
+    says out/report.md '**c and d are the fastest, and cannot be told apart.**'
+    [ "$(standings out/report.json)" = "['behind', 'behind', 'first', 'level']" ]
+    succeeds "$REPORT" b c d --baseline a --out out --lang zh
+    says out/report.md '**c、d 最快，彼此无法区分。**'
+    # The baseline itself.
+    succeeds "$REPORT" a b --baseline c --out out
+    says out/report.md '**c is the fastest**.'
+    thrice e name=e "$same"
+    succeeds "$REPORT" d e --baseline c --out out
+    says out/report.md '**No difference in time can be told: c and d and e.**'
+    # More ranks than cores have a place on these cores only.
+    thrice f name=f ranks=8 epochs=2,0.5,0.51,0.49,0.5
+    succeeds "$REPORT" c f --baseline a --out out
+    says out/report.md '**f is the fastest on these 4 cores**.'
+    [ "$(standings out/report.json)" = "['behind', 'behind', 'first']" ]
+    a_run g name=g
+    a_run h name=h
+    succeeds "$REPORT" g h --baseline a --out out
+    says out/report.md '**There is no verdict on which is the fastest.**'
+    [ "$(standings out/report.json)" = "[None, None, None]" ]
 }

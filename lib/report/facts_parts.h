@@ -101,8 +101,9 @@ status facts_put_pair(yaml_node *node, const results *r, const seed_group *g, pu
 yaml_node *facts_other_epochs(const run *one);
 // Published figures beside ours.
 status facts_published(const results *r, yaml_node **rows, error *err) MUST_CHECK;
-// Published figures along a ladder.
-status facts_walks(const results *r, yaml_node **walks, error *err) MUST_CHECK;
+// Adds `walks`, the published figures along a ladder, to a plan, and whether one of their steps
+// changes several factors `together`.
+status facts_put_walks(yaml_node *plan, const results *r, error *err) MUST_CHECK;
 
 // All charts (charts.h), by name; null where there is nothing to draw.
 status facts_charts(const results *r, yaml_node **charts, error *err) MUST_CHECK;

@@ -236,10 +236,7 @@ status facts_put_view(yaml_node *root, const results *r, error *err) {
     yaml_put(root, "rules", facts_rules());
     status rc = facts_plan(r, &node, err);
     yaml_put(root, "plan", node);
-    if (rc == STATUS_OK && r->plan.count) {
-        rc = facts_walks(r, &part, err);
-        yaml_put(node, "walks", part);
-    }
+    if (rc == STATUS_OK && r->plan.count) rc = facts_put_walks(node, r, err);
     if (rc != STATUS_OK) return rc;
     rc = facts_published(r, &part, err);
     yaml_put(root, "published", part);

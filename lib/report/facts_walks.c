@@ -175,13 +175,18 @@ static status walk_node(const results *r, const published_walk *w, yaml_node **m
     return rc;
 }
 
-status facts_walks(const results *r, yaml_node **made, error *err) {
+status facts_put_walks(yaml_node *node, const results *r, error *err) {
     const published_walks *walks = &r->plan.published;
-    yaml_node *list = *made = yaml_new(YAML_SEQUENCE), *walk;
+    yaml_node *list = yaml_new(YAML_SEQUENCE), *walk;
+    bool together = false;
     status rc = STATUS_OK;
+    yaml_put(node, "walks", list);
     for (size_t i = 0; rc == STATUS_OK && i < walks->count; i++) {
-        rc = walk_node(r, &walks->items[i], &walk, err);
+        const published_walk *w = &walks->items[i];
+        for (size_t k = 0; k < w->count; k++) together |= w->steps[k].factor_count > 1;
+        rc = walk_node(r, w, &walk, err);
         yaml_append(list, walk);
     }
+    yaml_put(node, "together", yaml_new_boolean(together));
     return rc;
 }

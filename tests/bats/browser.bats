@@ -61,7 +61,7 @@ looks_good() {
     looks_good ladder 0* --plan plan.yaml
 }
 
-# The published figures need many words, and a bound leads where there is no verdict.
+# The published figures need many words.
 @test "a ladder with published figures, each run executed once" {
     cat >plan.yaml <<'END'
 schema: lockstep.plan/1
@@ -81,8 +81,7 @@ END
     a_run b name=01-loader-workers ranks=1 workers=4
     a_run c name=02-world-size workers=4 epochs=2,2,2.02,1.98,2
     looks_good published a b c --plan plan.yaml
-    says published-en/report.md "In R9's own figures, the speed-up came from loader workers"
-    [ "$(grep -n -m 1 'Here, loading takes' published-en/report.md | cut -d : -f 1)" -lt "$(grep -n -m 1 '^\*\*' published-en/report.md | cut -d : -f 1)" ]
+    says published-en/report.md "In R9's own figures (60.0 → 20.0 → 25.0 s), loader workers gave 3.00 times the speed, world size and strategy 0.80 times."
 }
 
 @test "a comparison on a busy machine: undecided, and said so" {

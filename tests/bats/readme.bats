@@ -82,6 +82,30 @@ table_commands() {
     [[ $output == *identical* ]] || fail "$output"
 }
 
+# quoted FILE: the text of its first quotation, without blanks.
+quoted() {
+    awk '/^> / { print substr($0, 3); found = 1; next } found { exit }' "$1" | tr -d ' \n'
+}
+
+@test "the story: what README quotes is what its command prints, before anything that was measured" {
+    need_tool plan report
+    local page language command answer quote a b run
+    for page in README.md README.zh.md; do
+        command=$(sed -n '/^make explain A=/{p;q}' "$page")
+        a=$(sed -n 's/.* A=\([^ ]*\).*/\1/p' <<<"$command") b=$(sed -n 's/.* B=\([^ ]*\).*/\1/p' <<<"$command")
+        language=$(sed -n 's/.*--lang \([a-z]*\).*/\1/p' <<<"$command")
+        succeeds "$BIN/plan" ladder experiments/*/"$a.yaml" experiments/*/"$b.yaml" -q --out "$WORK/plan.yaml"
+        while read -r run; do
+            [ -e "$WORK/$run" ] || "$PYTHON" tests/fixtures/make_run.py "$WORK/$run" name="$run"
+        done < <(cut -f 1 <<<"$output")
+        # shellcheck disable=SC2046 # the names of runs
+        (cd "$WORK" && "$BIN/report" $(cut -f 1 <<<"$output") --plan plan.yaml --answer --lang "${language:-en}") >"$WORK/answer"
+        quote=$(quoted "$page") answer=$(sed -n '/mnist-single-w0.*mnist-ddp8.*[?？]$/,$p' "$WORK/answer" | tail -n +2 | tr -d ' \n')
+        [ ${#quote} -gt 40 ] || fail "$page quotes: $quote"
+        [[ $answer == "$quote"* ]] || fail "$page quotes: $quote" "the command prints: $answer"
+    done
+}
+
 # setting COMMAND NAME: the value of NAME="..." in it.
 setting() {
     sed -n "s/.* $2=\"\([^\"]*\)\".*/\1/p" <<<"$1"

@@ -25,8 +25,9 @@ static const char *const lacks[] = {[MISSING_NOTHING] = "",
                                     [MISSING_SEEDS] = "seeds"};
 
 static const char *const tests[] = {
-    [TEST_NONE] = "",       [TEST_WELCH] = "welch", [TEST_ROUNDS] = "rounds",
-    [TEST_TURNS] = "turns", [TEST_SEEDS] = "seeds", [TEST_SAMPLES] = "samples"};
+    [TEST_NONE] = "",          [TEST_WELCH] = "welch", [TEST_ROUNDS] = "rounds",
+    [TEST_TURNS] = "turns",    [TEST_SEEDS] = "seeds", [TEST_APART] = "apart",
+    [TEST_SAMPLES] = "samples"};
 
 static yaml_node *verdict_node(const verdict *v) {
     yaml_node *node = yaml_new(YAML_MAPPING);
@@ -39,6 +40,8 @@ static yaml_node *verdict_node(const verdict *v) {
     yaml_put(node, "tests", json_new_count((int64_t)v->tests));
     yaml_put(node, "subject", json_new_count((int64_t)v->subject));
     yaml_put(node, "baseline", json_new_count((int64_t)v->baseline));
+    const size_t needed = verdict_seeds_needed(v);
+    yaml_put(node, "seeds_needed", json_new_count(needed ? (int64_t)needed : -1));
     return node;
 }
 
@@ -90,6 +93,11 @@ static yaml_node *setting_node(const comparison *c) {
     return node;
 }
 
+static yaml_node *points_node(estimate difference) {
+    const interval range = {100 * difference.range.low, 100 * difference.range.high};
+    return facts_range((estimate){100 * difference.value, range});
+}
+
 // A count of the baseline and of the subject; null if they are equal, or one is unknown.
 static yaml_node *change_node(int64_t from, int64_t to) {
     if (from < 1 || to < 1 || from == to) return json_new_text(NULL);
@@ -113,7 +121,6 @@ static void put_shards(yaml_node *node, const comparison *c) {
 }
 
 yaml_node *facts_comparison(const comparison *c, const char *owner) {
-    const estimate points = c->accuracy_difference;
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "name", json_new_text(owner));
     yaml_put(node, "subject", json_new_text(c->subject->name));
@@ -132,9 +139,7 @@ yaml_node *facts_comparison(const comparison *c, const char *owner) {
     yaml_put(node, "spread", facts_range((estimate){(double)NAN, c->spread}));
     yaml_put(node, "seconds", facts_range(c->seconds));
     yaml_put(node, "total", facts_range(c->total));
-    yaml_put(node, "points",
-             facts_range((estimate){100 * points.value,
-                                    {100 * points.range.low, 100 * points.range.high}}));
+    yaml_put(node, "points", points_node(c->accuracy_difference));
     yaml_put(node, "time", verdict_node(&c->time));
     yaml_put(node, "accuracy_verdict", verdict_node(&c->accuracy));
     return node;
@@ -287,28 +292,35 @@ status facts_put_standings(yaml_node *nodes, const seed_group *const *groups,
     return STATUS_OK;
 }
 
-// Adds to each variant whether it is the best, and whether it can be told from the best one.
-static status put_best(const results *r, const seed_group *const *groups, yaml_node *items,
-                       error *err) {
+// Adds to each variant whether it is the best, whether it can be told from the best one, and how
+// far it is behind; and how many seeds would tell all of them.
+static status put_best(const results *r, const seed_group *const *groups, yaml_node *node,
+                       const yaml_node *items, error *err) {
     const plan *p = &r->plan;
     double *means = memory_new(p->count, sizeof *means);
     leader l;
     for (size_t i = 0; i < p->count; i++) means[i] = results_group_value(r, groups[i], "accuracy");
     const size_t best = p->ladder ? p->count : leader_in_accuracy(means, p->count);
+    size_t needed = 0;
     status rc = leader_compare(groups, p->count, best, &p->varied, &l, err);
     for (size_t i = 0; rc == STATUS_OK && i < p->count; i++) {
         const comparison *c = best < p->count && i != best ? &l.against[i] : NULL;
         yaml_put(items->items[i], "best", yaml_new_boolean(i == best));
         yaml_put(items->items[i], "against_best",
                  c ? verdict_node(&c->accuracy) : json_new_text(NULL));
+        yaml_put(items->items[i], "behind_best",
+                 c ? points_node(c->accuracy_difference) : json_new_text(NULL));
+        if (c && verdict_seeds_needed(&c->accuracy) > needed)
+            needed = verdict_seeds_needed(&c->accuracy);
     }
+    yaml_put(node, "seeds_needed", json_new_count(needed ? (int64_t)needed : -1));
     if (rc == STATUS_OK) leader_release(&l);
     free(means);
     return rc;
 }
 
 // Both, for the variants of a study.
-static status put_leaders(const results *r, yaml_node *items, error *err) {
+static status put_leaders(const results *r, yaml_node *node, yaml_node *items, error *err) {
     const plan *p = &r->plan;
     const seed_group **groups = memory_new(p->count, sizeof *groups);
     const comparison **with_first = memory_new(p->count, sizeof *with_first);
@@ -316,7 +328,7 @@ static status put_leaders(const results *r, yaml_node *items, error *err) {
         groups[i] = &p->items[i].runs;
         with_first[i] = p->items[i].compared ? &p->items[i].step : NULL;
     }
-    status rc = put_best(r, groups, items, err);
+    status rc = put_best(r, groups, node, items, err);
     if (rc == STATUS_OK && !p->ladder)
         rc = facts_put_standings(items, groups, with_first, &p->varied, err);
     free(groups);
@@ -428,5 +440,5 @@ status facts_plan(const results *r, yaml_node **made, error *err) {
     yaml_put(node, "largest_in_time", json_new_text(in_time ? in_time->name : NULL));
     yaml_put(node, "largest_in_accuracy", json_new_text(in_accuracy ? in_accuracy->name : NULL));
     yaml_put(node, "all", p->ladder ? facts_comparison(&p->all, "all") : json_new_text(NULL));
-    return put_leaders(r, items, err);
+    return put_leaders(r, node, items, err);
 }

@@ -281,6 +281,31 @@ typedef struct seed_pairs {
     const run *left, *right; // the first pair
 } seed_pairs;
 
+// The accuracies of all seeds of a side, each once; free() them.
+static double *list_seeds(const seed_group *g, size_t *count) {
+    double *accuracies = memory_new(g->count, sizeof *accuracies);
+    *count = 0;
+    for (size_t i = 0; i < g->count; i++)
+        if (with_seed(g, g->runs[i]->seed) == g->runs[i])
+            accuracies[(*count)++] = g->runs[i]->accuracy;
+    return accuracies;
+}
+
+// Seeds that the other side lacks: false if there are too few for a test.
+static bool test_other_seeds(comparison *c) {
+    size_t subjects, baselines;
+    double *subject = list_seeds(c->subject, &subjects);
+    double *baseline = list_seeds(c->baseline, &baselines);
+    const bool enough = subjects >= VERDICT_SEEDS && baselines >= VERDICT_SEEDS;
+    if (enough)
+        c->accuracy =
+            verdict_on_other_seeds(subject, subjects, baseline, baselines,
+                                   c->subject->runs[0]->test_samples, &c->accuracy_difference);
+    free(subject);
+    free(baseline);
+    return enough;
+}
+
 static void find_pairs(const seed_group *a, const seed_group *b, seed_pairs *p) {
     *p = (seed_pairs){.subject = memory_new(a->count, sizeof(double)),
                       .baseline = memory_new(a->count, sizeof(double))};
@@ -302,6 +327,7 @@ static double mean_difference(const comparison *c) {
 static status test_accuracy(comparison *c, const seed_pairs *p, error *err) {
     estimate *difference = &c->accuracy_difference;
     status rc = STATUS_OK;
+    if (p->count < VERDICT_SEEDS && test_other_seeds(c)) return rc;
     // Two seeds are too few for a verdict, but the first must not stand for both.
     if (p->count > 1) {
         const int64_t samples =

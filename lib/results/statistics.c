@@ -147,3 +147,12 @@ double statistics_p_value(const mean_estimate *m) {
 double statistics_margin_p_value(const mean_estimate *m, double margin) {
     return isnan(m->error) ? NAN : above(margin - fabs(m->value), m);
 }
+
+size_t statistics_sample_size(double effect, double test, double power, int means, size_t most) {
+    for (size_t n = 2; effect > 0 && n <= most; n++) {
+        const double df = (double)means * (double)(n - 1);
+        const double t = statistics_t_quantile(test, df) + statistics_t_quantile(power, df);
+        if (effect * sqrt((double)n) >= t) return n;
+    }
+    return 0;
+}

@@ -42,6 +42,17 @@ interval statistics_interval(const mean_estimate *m, double level);
 double statistics_p_value(const mean_estimate *m);
 double statistics_margin_p_value(const mean_estimate *m, double margin);
 
+// The power of a t-test, in reverse: the smallest n, up to `most`, with
+//
+//     effect · sqrt(n)  >=  t(test, df) + t(power, df),    df = means · (n - 1)
+//
+// where t(p, df) is the quantile of Student's t. With `effect` = mean / deviation of n differences
+// (means = 1), or of the differences of two means of n values each (means = 2), test = 1 - alpha /
+// 2 and power = 0.8, it is the size at which a two-sided test at the level alpha finds a difference
+// of that size in four of five experiments. Instead of the noncentral t, as is usual: off by one at
+// most. 0 if there is no such n, or the effect is not above 0.
+size_t statistics_sample_size(double effect, double test, double power, int means, size_t most);
+
 // A value with its 95 % interval, NAN if there is none.
 typedef struct estimate {
     double value;

@@ -6,8 +6,12 @@
 static const double alpha = 0.05;
 
 verdict verdict_none(verdict_missing missing) {
-    return (verdict){
-        .kind = VERDICT_NONE, .missing = missing, .p = NAN, .adjusted = NAN, .tests = 1};
+    return (verdict){.kind = VERDICT_NONE,
+                     .missing = missing,
+                     .p = NAN,
+                     .adjusted = NAN,
+                     .tests = 1,
+                     .difference = {NAN, NAN, NAN}};
 }
 
 verdict verdict_identical(void) {
@@ -96,18 +100,47 @@ static double with_rounding(double spread, size_t seeds, int64_t samples) {
     return spread > 1e-9 ? spread : NAN;
 }
 
-verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n, int64_t samples,
-                         estimate *difference) {
-    mean_estimate m = statistics_pairs(subject, baseline, n);
-    m.error = n < 2 ? NAN : with_rounding(m.error, n, samples);
-    const bool tested = n >= VERDICT_SEEDS && !isnan(m.error);
+static verdict judge_seeds(mean_estimate m, verdict_test test, size_t subjects, size_t baselines,
+                           int64_t samples, estimate *difference) {
+    const size_t least = subjects < baselines ? subjects : baselines;
+    m.error = least < 2 ? NAN : with_rounding(m.error, least, samples);
+    const bool tested = least >= VERDICT_SEEDS && !isnan(m.error);
     verdict v = verdict_none(tested ? MISSING_NOTHING : MISSING_SEEDS);
     *difference = (estimate){m.value, statistics_interval(&m, 0.95)};
-    v.subject = v.baseline = n;
+    v.subject = subjects;
+    v.baseline = baselines;
     if (v.missing != MISSING_NOTHING) return v;
-    v.test = TEST_SEEDS;
+    v.test = test;
+    v.difference = m;
     decide(&v, &m, statistics_p_value(&m), VERDICT_ACCURACY_MARGIN);
     return v;
+}
+
+verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n, int64_t samples,
+                         estimate *difference) {
+    return judge_seeds(statistics_pairs(subject, baseline, n), TEST_SEEDS, n, n, samples,
+                       difference);
+}
+
+verdict verdict_on_other_seeds(const double *subject, size_t subjects, const double *baseline,
+                               size_t baselines, int64_t samples, estimate *difference) {
+    return judge_seeds(statistics_welch(subject, subjects, baseline, baselines), TEST_APART,
+                       subjects, baselines, samples, difference);
+}
+
+size_t verdict_seeds_needed(const verdict *v) {
+    enum { MOST = 1000 };
+    if (v->kind != VERDICT_UNDECIDED || !(v->difference.error > 0)) return 0;
+    const int means = v->test == TEST_APART ? 2 : 1;
+    const double size = fabs(v->difference.value), now = (double)v->subject;
+    const double each = 2 / (1 / now + 1 / (double)v->baseline); // of sides of different size
+    const double deviation = v->difference.error * sqrt(each);
+    const size_t differs = statistics_sample_size(
+        size / deviation, 1 - alpha / 2 / (double)v->tests, 0.8, means, MOST);
+    const size_t same = statistics_sample_size((VERDICT_ACCURACY_MARGIN - size) / deviation,
+                                               1 - alpha, 0.9, means, MOST);
+    const size_t needed = !differs || (same && same < differs) ? same : differs;
+    return needed && needed <= v->subject ? v->subject + 1 : needed;
 }
 
 verdict verdict_on_models(int64_t only_subject, int64_t only_baseline, int64_t samples,

@@ -47,6 +47,7 @@ typedef enum verdict_test {
     TEST_ROUNDS, // the same, paired by round
     TEST_TURNS,  // t-test on the executions of arms that took turns (turn_times.h)
     TEST_SEEDS,  // t-test, paired by seed
+    TEST_APART,  // Welch's t-test on the seeds of both sides, which are not the same
     TEST_SAMPLES // McNemar's, on the samples of one seed: about two models, not about the method
 } verdict_test;
 
@@ -60,6 +61,7 @@ typedef struct verdict {
     bool within;     // certainly within the margin: two one-sided tests, uncorrected
     // Executions of the subject and of the baseline; for accuracy, the seeds or samples of each.
     size_t subject, baseline;
+    mean_estimate difference; // on seeds: subject - baseline; its error is NAN otherwise
 } verdict;
 
 // The order in which the executions of two sides were made.
@@ -95,6 +97,19 @@ verdict verdict_on_turns(const mean_estimate *longer, size_t executions, bool si
 // below 1: unknown. *difference is subject - baseline.
 verdict verdict_on_seeds(const double *subject, const double *baseline, size_t n, int64_t samples,
                          estimate *difference);
+
+// The same for seeds that are not those of the other side, at least VERDICT_SEEDS of each.
+verdict verdict_on_other_seeds(const double *subject, size_t subjects, const double *baseline,
+                               size_t baselines, int64_t samples, estimate *difference);
+
+// The seeds of each side with which a verdict on seeds that is undecided will probably be decided:
+// the power computation of statistics_sample_size with a power of 80 %, if the mean and the
+// deviation of the differences stay as they are. The difference is found at the level of its
+// correction, 5 % / tests; or it is found to lie within the margin, by two one-sided tests of 5 %,
+// each with a power of 90 %. The smaller number counts, and more than there are now. After few
+// seeds the deviation itself is uncertain, so it is no more than an order of magnitude. 0: it is
+// not such a verdict, or more than 1000 would be needed.
+size_t verdict_seeds_needed(const verdict *v);
 
 // Compares two models on the same samples, by those that only the subject or only the baseline got
 // right. Sets only the range of *difference; the value is the caller's.

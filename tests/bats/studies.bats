@@ -196,3 +196,55 @@ YAML
     grep -q 'class=n title="report DIR... --why r1.mean_accuracy">' out/report.html
     grep -q 'style="background:rgba(var(--shade),0.85)" title="report DIR... --why r6.mean_accuracy">' out/report.html
 }
+
+# a_rate RATE ACCURACY...: three seeds of a variant of that rate, in per cent.
+a_rate() {
+    local rate=$1 seed=0 right
+    shift
+    for right; do
+        seed=$((seed + 1))
+        a_run "$rate/$seed" name="optimizer.lr-$rate" bits="$rate" seed="$seed" right="$right"
+    done
+}
+
+write_rates() {
+    local rate
+    printf 'schema: lockstep.plan/1\nkind: study\nexperiment: base.yaml\nname: rates\nvary: [optimizer.lr]\nruns:\n' >plan.yaml
+    for rate; do
+        echo "  - {name: optimizer.lr-$rate, role: variant, set: [], values: {optimizer.lr: $rate}}" >>plan.yaml
+    done
+}
+
+@test "three seeds that do not tell two values apart: the difference, its interval, and how many seeds would" {
+    need_tool report
+    write_rates 0.01 0.03 0.1
+    a_rate 0.01 91 90 94
+    a_rate 0.03 33 45 80
+    a_rate 0.1 11 12 10
+    succeeds "$BIN/report" 0.* --plan plan.yaml --out out
+    says out/report.md '**Best: optimizer.lr 0.01, 91.67 % ± 5.17.** Not to be told from it: optimizer.lr 0.03. About 6 seeds of each would tell: SET="repeats=6".'
+    # Differences of 58, 45 and 14 points: 39 ± 4.303 x 13.05.
+    says out/report.md '- **optimizer.lr 0.03**: -39.00 points [-95.15, +17.15], p = 0.096, corrected for 2 comparisons: they cannot be told apart yet. If mean and spread stay as they are, 6 seeds decide, with a probability of 80 %.'
+    says out/report.md '| -39.00 [-95.15, +17.15] | not to be told apart (p = 0.096) |'
+    says out/report.md '| -80.67 [-88.26, -73.08] | worse (p = 0.00096) |'
+    [ "$(json out/report.json "page['plan']['seeds_needed'], [v['against_best'] and v['against_best']['seeds_needed'] for v in page['plan']['items']]")" = "6 [None, 6, None]" ]
+    succeeds "$BIN/report" 0.* --plan plan.yaml --out out --lang zh
+    says out/report.md '与之无法区分：optimizer.lr 0.03。每个取值约 6 个种子即可区分：SET="repeats=6"。'
+    # Seeds that are not common are two means.
+    a_run b/4 name=optimizer.lr-0.03 bits=0.03 seed=4 right=33 -- b/5 name=optimizer.lr-0.03 bits=0.03 seed=5 right=45 -- b/6 name=optimizer.lr-0.03 bits=0.03 seed=6 right=80
+    succeeds "$BIN/report" 0.01 b 0.1 --plan plan.yaml --out out
+    [ "$(json out/report.json "[v['against_best'] and v['against_best']['test'] for v in page['plan']['items']]")" = "[None, 'apart', 'seeds']" ]
+    says out/report.md '- **optimizer.lr 0.03**: -39.00 points ['
+}
+
+@test "one seed of each value: the test images compare the models, not the settings" {
+    need_tool report
+    write_rates 0.01 0.03
+    a_rate 0.01 91
+    a_rate 0.03 33
+    succeeds "$BIN/report" 0.* --plan plan.yaml --out out
+    says out/report.md 'Every other model is worse. With one seed of each, the test images compare these models, and say nothing about the settings: SET="repeats=3" compares those.'
+    says out/report.md '| a worse model (p = '
+    succeeds "$BIN/report" 0.* --plan plan.yaml --out out --lang zh
+    says out/report.md '其余模型都更差。每个取值仅一个种子：测试图像比较的是这些模型，不能说明设置本身；SET="repeats=3" 才能比较设置。'
+}

@@ -134,6 +134,28 @@ static void proportions(void **state) {
     assert_true(range.low < 0 && range.high > 0 && range.high < 0.03);
 }
 
+// Sizes from the noncentral t, as in tables of power: two-sided, 5 %, a power of 80 %.
+static void sizes(void **state) {
+    (void)state;
+    static const struct {
+        double effect;
+        int means;
+        size_t size;
+    } table[] = {{0.2, 1, 199}, {0.5, 1, 34}, {0.8, 1, 15}, {1.0, 1, 10}, {1.5, 1, 6},
+                 {0.2, 2, 394}, {0.5, 2, 64}, {0.8, 2, 26}, {1.0, 2, 17}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        // Two means of n values have the variance 2 / n.
+        const double effect = table[i].effect / sqrt(table[i].means);
+        const size_t own = statistics_sample_size(effect, 0.975, 0.8, table[i].means, 1000);
+        if (own + 1 < table[i].size || own > table[i].size + 1)
+            fail_msg("an effect of %g in %d means: %zu, not %zu", table[i].effect, table[i].means,
+                     own, table[i].size);
+    }
+    assert_int_equal(statistics_sample_size(0.2, 0.975, 0.8, 1, 100), 0);
+    assert_int_equal(statistics_sample_size(0, 0.975, 0.8, 1, 100), 0);
+    assert_int_equal(statistics_sample_size(NAN, 0.975, 0.8, 1, 100), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(centre_and_spread),
@@ -144,6 +166,7 @@ int main(void) {
         cmocka_unit_test(unequal_variances),
         cmocka_unit_test(within_a_margin),
         cmocka_unit_test(proportions),
+        cmocka_unit_test(sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

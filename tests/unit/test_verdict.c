@@ -294,6 +294,56 @@ static void seeds_are_pairs(void **state) {
     assert_true(isnan(unknown.p) && isnan(difference.range.low));
 }
 
+// 91, 90 and 94 % against 33, 45 and 67 %: three seeds of each do not tell them apart, and the
+// verdict says how many would.
+static void undecided_seeds_say_how_many_decide(void **state) {
+    (void)state;
+    const double best[] = {0.91, 0.90, 0.94}, other[] = {0.33, 0.45, 0.67};
+    estimate difference;
+    // Pairs: differences of 58, 45 and 27 points, so t = 43.33 / (15.57 / sqrt 3) = 4.82.
+    verdict v = verdict_on_seeds(other, best, 3, 10000, &difference), same = v;
+    assert_int_equal(v.kind, VERDICT_DIFFERENT);
+    assert_true(fabs(v.p - 0.0404) < 0.0005);
+    assert_int_equal(verdict_seeds_needed(&v), 0);
+    verdict *family[] = {&v, &same};
+    verdict_correct(family, 2);
+    assert_int_equal(v.kind, VERDICT_UNDECIDED);
+    assert_true(fabs(difference.value + 0.4333) < 0.0001);
+    // 2.78 sqrt(4) = 5.57 is above t(0.9875, 3) + t(0.8, 3) = 4.18 + 0.98.
+    assert_int_equal(verdict_seeds_needed(&v), 4);
+    // The same accuracies of other seeds: Welch's test.
+    v = same = verdict_on_other_seeds(other, 3, best, 3, 10000, &difference);
+    assert_int_equal(v.test, TEST_APART);
+    assert_true(fabs(difference.value + 0.4333) < 0.0001);
+    verdict_correct(family, 2);
+    assert_int_equal(v.kind, VERDICT_UNDECIDED);
+    assert_true(verdict_seeds_needed(&v) >= 4 && verdict_seeds_needed(&v) <= 5);
+    // Closer than the margin: found to be the same, with more seeds than now.
+    const double a[] = {0.7010, 0.7042, 0.6980}, b[] = {0.7000, 0.7000, 0.7000};
+    v = verdict_on_seeds(a, b, 3, 10000, &difference);
+    assert_int_equal(v.kind, VERDICT_UNDECIDED);
+    const size_t needed = verdict_seeds_needed(&v);
+    assert_true(needed > 3 && needed < 30);
+    // At the margin itself neither is ever found.
+    const double c[] = {0.7050, 0.9050, 0.5050};
+    v = verdict_on_seeds(c, b, 3, 10000, &difference);
+    assert_int_equal(verdict_seeds_needed(&v), 0);
+}
+
+static void other_seeds_are_two_means(void **state) {
+    (void)state;
+    const told one[] = {{1, 1, 1, 0.75, 0}, {2, 2, 1, 0.76, 0}, {3, 3, 1, 0.77, 0}};
+    const told better[] = {{4, 1, 1, 0.80, 0}, {5, 2, 1, 0.81, 0}, {6, 3, 1, 0.82, 0}};
+    const told few[] = {{4, 1, 1, 0.80, 0}, {5, 2, 1, 0.81, 0}};
+    const verdict v = COMPARE(better, one).accuracy;
+    assert_int_equal(v.kind, VERDICT_DIFFERENT);
+    assert_int_equal(v.test, TEST_APART);
+    assert_int_equal(v.subject, 3);
+    // 0.05 / sqrt(2 * 0.01^2 / 3) = 6.12 with 4 degrees of freedom.
+    assert_true(fabs(v.p - 0.0036) < 0.0001);
+    assert_int_equal(COMPARE(few, one).accuracy.missing, MISSING_SEEDS);
+}
+
 static void one_seed_is_about_two_models(void **state) {
     (void)state;
     estimate difference = {-0.07, {NAN, NAN}};
@@ -419,6 +469,8 @@ int main(void) {
         cmocka_unit_test(a_simulated_arm_is_neither_faster_nor_slower),
         cmocka_unit_test(timings_are_not_seeds),
         cmocka_unit_test(seeds_are_pairs),
+        cmocka_unit_test(undecided_seeds_say_how_many_decide),
+        cmocka_unit_test(other_seeds_are_two_means),
         cmocka_unit_test(one_seed_is_about_two_models),
         cmocka_unit_test(holm_corrects_a_table),
         cmocka_unit_test(different_builds_are_not_like_for_like),

@@ -452,3 +452,13 @@ bool early_stopping_is_due(const early_stopping *rule, const double *accuracy, i
     return (rule->patience && epochs - 1 - best >= rule->patience) ||
            early_stopping_is_reached(rule, accuracy[epochs - 1]);
 }
+
+bool experiment_same_speed(const experiment *a, const experiment *b) {
+    for (size_t i = 0; i < experiment_field_count; i++) {
+        const field *f = &experiment_fields[i];
+        const char *path = strcmp(f->path, "model") == 0 ? "architecture" : f->path;
+        const yaml_node *own = yaml_get(a->resolved, path), *other = yaml_get(b->resolved, path);
+        if (f->speed && (own && other ? !yaml_equal(own, other) : own != other)) return false;
+    }
+    return true;
+}

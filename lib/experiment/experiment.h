@@ -126,6 +126,10 @@ bool early_stopping_is_reached(const early_stopping *rule, double accuracy);
 // NULL. The text is in `key`.
 const char *experiment_difference(const yaml_node *a, const yaml_node *b, char key[64]);
 
+// Do they agree in all keys that change the time of a step (`speed` in experiment_fields.c): ranks,
+// batch, model, augmentation and the like? A learning rate, a schedule or a seed changes none.
+bool experiment_same_speed(const experiment *a, const experiment *b);
+
 // May a run resolved as `now` continue one resolved as `before`, finished or not? It may if their
 // first steps are the same: of the keys that change the bits only `epochs` may differ, `now` must
 // have at least as many, and neither the schedule (cosine, one_cycle) nor the average (lookahead)

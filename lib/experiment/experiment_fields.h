@@ -27,6 +27,7 @@ typedef struct field {
     bool above, below;    // numbers and pairs: min and max themselves are excluded
     bool single;          // numbers and pairs: used as floats, which must be in the range, too
     bool silent;          // not in the resolved experiment if it has its default
+    bool speed;           // another value changes the time of a step
     double otherwise;     // the default of a number, an integer, a choice or a flag
     const char *words[6]; // FIELD_CHOICE
     // The field applies only to some values of the choice at offset `kind`: bit k of `kinds` for

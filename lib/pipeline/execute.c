@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "pipeline/change.h"
 #include "pipeline/counting.h"
+#include "pipeline/jobs.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 #include "pipeline/store_links.h"
@@ -167,6 +169,7 @@ static void find_launcher(const execution_work *w, strvec *launcher) {
 static void find_more(const execution_work *w, strvec *more) {
     if (w->resume) strvec_add(more, "--resume");
     strvec_add_option(more, "--keep-states", w->p->settings->values[SETTING_STATES]);
+    if (w->p->settings->jobs > 1) strvec_add(more, "-q"); // lines of several would be mixed
     const char *board = w->p->settings->values[SETTING_TENSORBOARD];
     if (!board) return;
     strvec_add(more, "--tensorboard");
@@ -195,6 +198,7 @@ static status run_train(execution_work *w, error *err) {
                      .reason = w->reason,
                      .command = &command,
                      .launcher = &launcher,
+                     .beside = w->p->settings->jobs > 1,
                      .more = &more};
     TRY(stage_run(w->p, &s, err));
 out:
@@ -215,14 +219,15 @@ static status run_evaluate(execution_work *w, error *err) {
     planned_run_evaluation(w->r, w->folder, dir, &command);
     strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
     strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
-    // All executions give the same result: only the current one is reported.
+    // All executions give the same result: only the current one is reported. Of trainings at the
+    // same time, each has one line.
     const stage s = {.name = "evaluate",
                      .dir = dir,
                      .shown = shown,
                      .title = w->title,
                      .place = w->place,
                      .command = &command,
-                     .quiet = !w->current,
+                     .quiet = !w->current || w->p->settings->jobs > 1,
                      .drop_output = w->p->terminal};
     TRY(stage_run(w->p, &s, err));
 out:
@@ -384,10 +389,79 @@ static status run_round(pipeline *p, const planned_runs *runs, const planned_run
     return rc;
 }
 
-status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) {
-    execution_course course = {.rounds = rounds, .began = clock_now()};
-    for (size_t i = 0; i < runs->count; i++)
-        course.all += counting_missing_of(p, runs, &runs->items[i], rounds);
+// ---- Several at the same time ----
+
+typedef struct seed_of_run {
+    const planned_run *r;
+    planned_seed *seed;
+} seed_of_run;
+
+// The seeds of runs that lack an execution, each key once.
+typedef struct missing_seeds {
+    pipeline *p;
+    const planned_runs *runs;
+    seed_of_run *items;
+    size_t count, capacity;
+    const execution_course *course;
+    progress shown;
+} missing_seeds;
+
+static void add_missing(missing_seeds *m, const planned_run *r, planned_seed *seed) {
+    execution_set s;
+    counting_find(m->p, m->runs, r, seed, 1, &s);
+    bool wanted = s.count == 0;
+    counting_release(&s);
+    for (size_t i = 0; wanted && i < m->count; i++)
+        wanted = strcmp(m->items[i].seed->key, seed->key) != 0;
+    if (!wanted) return;
+    m->items = memory_grow(m->items, &m->capacity, m->count + 1, sizeof *m->items);
+    m->items[m->count++] = (seed_of_run){r, seed};
+}
+
+static status run_missing(void *context, size_t number, error *err) {
+    const missing_seeds *m = context;
+    execution_course course = *m->course;
+    return run_round(m->p, m->runs, m->items[number].r, m->items[number].seed, 0, 1, &course, err);
+}
+
+static void show_missing(void *context, size_t count) {
+    missing_seeds *m = context;
+    progress_show(&m->shown, count, m->count);
+}
+
+static void say_nothing(const char *name, const char *which, const char *what) {
+    (void)name, (void)which, (void)what;
+}
+
+// Executes what is missing, JOBS at a time. The messages are those of the processes; this one finds
+// later what they made, without a word.
+static status run_jobs(pipeline *p, const planned_runs *runs, const execution_course *course,
+                       error *err) {
+    missing_seeds m = {.p = p, .runs = runs, .course = course};
+    size_t seeds = 1;
+    for (size_t k = 0; k < seeds; k++)
+        for (size_t i = 0; i < runs->count; i++) {
+            if (runs->items[i].seed_count > seeds) seeds = runs->items[i].seed_count;
+            if (k < runs->items[i].seed_count)
+                add_missing(&m, &runs->items[i], &runs->items[i].seeds[k]);
+        }
+    char which[32], what[80];
+    snprintf(which, sizeof which, "%zu run%s", m.count, m.count == 1 ? "" : "s");
+    snprintf(what, sizeof what, "%lld at a time", (long long)p->settings->jobs);
+    if (m.count) p->say("train", which, what);
+    progress_begin(&m.shown, p->log, "training", "runs");
+    const status rc =
+        jobs_run(m.count, (size_t)p->settings->jobs, run_missing, &m, show_missing, err);
+    progress_end(&m.shown);
+    if (m.count) p->say = say_nothing;
+    free(m.items);
+    return rc;
+}
+
+// ---- All ----
+
+static status run_rounds(pipeline *p, const planned_runs *runs, int rounds,
+                         execution_course *course, error *err) {
     for (int round = 0; round < rounds; round++) {
         size_t seeds = 1;
         for (size_t k = 0; k < seeds; k++) {
@@ -396,9 +470,20 @@ status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err
                 const int wanted = counting_wanted(r, rounds);
                 if (r->seed_count > seeds) seeds = r->seed_count;
                 if (k >= r->seed_count || round >= wanted) continue;
-                NEED(run_round(p, runs, r, &r->seeds[k], round, wanted, &course, err));
+                NEED(run_round(p, runs, r, &r->seeds[k], round, wanted, course, err));
             }
         }
     }
     return STATUS_OK;
+}
+
+status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) {
+    void (*const say)(const char *, const char *, const char *) = p->say;
+    execution_course course = {.rounds = rounds, .began = clock_now()};
+    for (size_t i = 0; i < runs->count; i++)
+        course.all += counting_missing_of(p, runs, &runs->items[i], rounds);
+    status rc = p->settings->jobs > 1 ? run_jobs(p, runs, &course, err) : STATUS_OK;
+    if (rc == STATUS_OK) rc = run_rounds(p, runs, rounds, &course, err);
+    p->say = say;
+    return rc;
 }

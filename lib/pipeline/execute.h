@@ -17,8 +17,8 @@
 status execute_check(const pipeline *p, const planned_runs *runs, int rounds,
                      error *err) MUST_CHECK;
 
-// Executes the missing runs. STATUS_FINDING, naming both folders, if two executions of a key end in
-// different models.
+// Executes the missing runs, JOBS at a time. STATUS_FINDING, naming both folders, if two executions
+// of a key end in different models.
 status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) MUST_CHECK;
 
 #endif

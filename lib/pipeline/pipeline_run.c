@@ -66,6 +66,19 @@ static void say_names(const pipeline *p, const planned_runs *runs) {
     }
 }
 
+// Trainings that are timed would disturb each other.
+static status check_jobs(const pipeline *p, const planned_runs *runs, error *err) {
+    const bool study = turn_stages_are_of_accuracy(p, runs);
+    if (p->settings->jobs > 1 && !study)
+        return error_set(err, STATUS_USAGE,
+                         "JOBS=%lld: these runs are timed, so one trains after the other; JOBS is "
+                         "for studies whose values do not change speed",
+                         (long long)p->settings->jobs);
+    if (study)
+        p->say("note", "speed", "no value changes it, so nothing is timed; TIME=1 times the runs");
+    return STATUS_OK;
+}
+
 static bool is_comparison(pipeline_command c) {
     return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
 }
@@ -81,6 +94,7 @@ status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
     say_names(p, runs);
     if (s->dry_run || s->command == COMMAND_EXPLAIN) say_planned(p, runs);
     NEED(turn_stages_plan(p, runs, err));
+    NEED(check_jobs(p, runs, err));
     NEED(rounds_decide(p, runs, &rounds, err));
     work_close(p); // remove the trials' files: a training may take hours, and be killed
     NEED(execute_check(p, runs, rounds, err));

@@ -24,7 +24,8 @@ void planned_run_command(const pipeline *p, const planned_run *r, const planned_
     strvec_add_option(command, "--train", r->train);
     if (!r->e.validation.samples) strvec_add_option(command, "--test", r->test);
     strvec_add_all(command, &r->device);
-    strvec_add_option(command, "--threads", p->settings->values[SETTING_THREADS]);
+    const char *threads = p->settings->values[SETTING_THREADS];
+    strvec_add_option(command, "--threads", threads ? threads : p->settings->jobs > 1 ? "1" : NULL);
 }
 
 void planned_run_evaluation(const planned_run *r, const char *folder, const char *out,

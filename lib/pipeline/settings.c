@@ -17,6 +17,7 @@ enum {
     MOST_EXECUTIONS = 1000,
     MOST_EPOCHS = 2500,
     MOST_THREADS = 1024,
+    MOST_JOBS = 1024,
     MOST_STATES = 1000,
     MOST_SEGMENTS = 1000,
     MOST_MIB = 1 << 20,
@@ -72,6 +73,9 @@ static const setting_row table[SETTINGS] = {
                            "how well times are compared, in per cent (default: 1)"},
     [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS,
                             "time whole executions, so many of each, and no turns"},
+    [SETTING_TIME] = {"TIME", FOR(EXPERIMENT), "1: time a study although no value changes speed"},
+    [SETTING_JOBS] = {"JOBS", FOR(EXPERIMENT),
+                      "runs that train at once, of one thread, if none is timed"},
     [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
     [SETTING_DATA] = {"DATA", TRAINS | VERIFIES,
                       "your own data: a folder with train.st.zst and test.st.zst"},
@@ -92,11 +96,11 @@ static setting_row row_of(setting s) {
 
 // Settings of the build, which make reads itself: accepted and ignored here.
 static const char *const of_build[] = {
-    "AR",        "BIN",        "BUILD",  "CC",       "CFLAGS",       "CPPFLAGS",   "CUDA",
-    "CUDA_HOME", "CUDA_ARCHS", "CXX",    "CXXFLAGS", "JOBS",         "LDFLAGS",    "LDLIBS",
-    "MODE",      "MPI",        "MPICC",  "NCCL",     "NVCCFLAGS",    "PKGCONFIG",  "PREFIX",
-    "PYTHON",    "V",          "WERROR", "CLANG",    "CLANG_FORMAT", "SHELLCHECK", "MAKEFLAGS",
-    "SHELL",     "DESTDIR",    "Q"};
+    "AR",           "BIN",        "BUILD",      "CC",    "CFLAGS",   "CPPFLAGS",
+    "CUDA",         "CUDA_HOME",  "CUDA_ARCHS", "CXX",   "CXXFLAGS", "LDFLAGS",
+    "LDLIBS",       "MODE",       "MPI",        "MPICC", "NCCL",     "NVCCFLAGS",
+    "PKGCONFIG",    "PREFIX",     "PYTHON",     "V",     "WERROR",   "CLANG",
+    "CLANG_FORMAT", "SHELLCHECK", "MAKEFLAGS",  "SHELL", "DESTDIR",  "Q"};
 
 enum { OF_BUILD = sizeof of_build / sizeof *of_build };
 
@@ -236,11 +240,16 @@ static bool holds_names(setting s) {
     return s >= SETTING_EXP && s <= SETTING_SUBMISSIONS;
 }
 
+// A shell's TIME is a format of `time`, and make's JOBS the tests that run at the same time.
+static bool is_of_others(setting s) {
+    return s == SETTING_TIME || s == SETTING_JOBS;
+}
+
 // If names were given as words, environment variables add none.
 static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
-        const bool wanted =
-            settings_takes(s->command, (setting)i) && !(s->names.count && holds_names((setting)i));
+        const bool wanted = settings_takes(s->command, (setting)i) && !is_of_others((setting)i) &&
+                            !(s->names.count && holds_names((setting)i));
         if (!s->values[i] && wanted) s->values[i] = getenv(settings_name((setting)i));
         if (s->values[i] && !*s->values[i]) s->values[i] = NULL;
     }
@@ -317,6 +326,7 @@ static status read_values(settings *s, error *err) {
     s->model_limit = 4;
     s->segments = 3;
     s->time_limit = 3600;
+    s->jobs = 1;
     NEED(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
     NEED(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
     NEED(check_numbers(s, err));
@@ -326,6 +336,8 @@ static status read_values(settings *s, error *err) {
     NEED(read_integer(s, SETTING_TIME_LIMIT, 1, MOST_SECONDS, &s->time_limit, err));
     NEED(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
     NEED(read_flag(s, SETTING_RESUME, &s->resume, err));
+    NEED(read_integer(s, SETTING_JOBS, 1, MOST_JOBS, &s->jobs, err));
+    NEED(read_flag(s, SETTING_TIME, &s->time, err));
     NEED(read_flag(s, SETTING_QUICK, &s->quick, err));
     NEED(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
     NEED(read_flag(s, SETTING_YES, &s->yes, err));

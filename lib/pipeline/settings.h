@@ -2,9 +2,10 @@
 // settings.h - the settings of a pipeline call: NAME=VALUE words, as on make's command line, or
 // environment variables.
 //
-// A word overrides the environment. An empty value counts as not given. An unknown name is an error
-// that suggests the nearest one, and so is a setting of another command: otherwise a misspelt
-// setting would train the default for an hour.
+// A word overrides the environment, from which TIME and JOBS are not taken: they have other
+// meanings there. An empty value counts as not given. An unknown name is an error that suggests the
+// nearest one, and so is a setting of another command: otherwise a misspelt setting would train the
+// default for an hour.
 #ifndef LOCKSTEP_PIPELINE_SETTINGS_H
 #define LOCKSTEP_PIPELINE_SETTINGS_H
 
@@ -57,6 +58,8 @@ typedef enum setting {
     SETTING_LAUNCHER,
     SETTING_PRECISION,
     SETTING_EXECUTIONS,
+    SETTING_TIME,
+    SETTING_JOBS,
     SETTING_RESUME,
     SETTING_DATA,
     SETTING_SOURCES, // of each data set's files: CIFAR10_FROM, …, in the order of dataset_list
@@ -78,6 +81,8 @@ typedef struct settings {
     int executions; // 0: not given
     bool resume;    // false with RESUME=0
     bool quick, dry_run, yes;
+    bool time;           // a study takes times, whatever varies
+    int64_t jobs;        // trainings at the same time
     int64_t older;       // seconds; 0: not given
     int64_t model_limit; // MiB
     int64_t segments;    // of each run, to train again

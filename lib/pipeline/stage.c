@@ -190,6 +190,7 @@ static void say_running(const pipeline *p, const stage *s, const char *reason) {
         say(p, s, message);
         return;
     }
+    if (s->beside) return;
     snprintf(after, sizeof after, "%.0f", s->after);
     snprintf(label, sizeof label, "%s%s%s", name_of(p, s), s->place ? ", " : "",
              s->place ? s->place : "");
@@ -199,16 +200,17 @@ static void say_running(const pipeline *p, const stage *s, const char *reason) {
     progress_line(line);
 }
 
-// At a terminal, the line that stays: the time, what came out, and why the stage ran, if there is
-// room for that.
+// At a terminal, and for one of several trainings, the line that stays: the time, what came out,
+// and why the stage ran, if there is room for that.
 static void say_done(const pipeline *p, const stage *s, uint64_t began, const char *reason) {
-    enum { LEAST_REASON = 16 };
-    const size_t columns = (size_t)progress_columns(), head = text_columns(name_of(p, s)) + 12;
+    enum { LEAST_REASON = 16, WIDE = 400 };
+    const size_t columns = p->terminal ? (size_t)progress_columns() : WIDE,
+                 head = text_columns(name_of(p, s)) + 12;
     const size_t room = columns > head ? columns - head : 0;
     const double seconds = (double)(clock_now() - began) * 1e-9;
     char span[DURATION_TEXT_BYTES];
     text what = {0};
-    if (!p->terminal || s->quiet) return;
+    if ((!p->terminal && !s->beside) || s->quiet) return;
     if (seconds < 10)
         text_format(&what, "%.1f s", seconds);
     else
@@ -278,6 +280,7 @@ static status run(const pipeline *p, const stage *s, const char *key, const char
     unsetenv("LOCKSTEP_PLACE");
     unsetenv("LOCKSTEP_SECONDS_AFTER");
     if (rc == STATUS_OK) say_done(p, s, began, reason);
+    if (rc != STATUS_OK && s->beside) say(p, s, rc == STATUS_STOPPED ? "stopped" : "failed");
     if (rc != STATUS_OK) return rc;
     rc = look(s, key, &done, after, err);
     if (rc == STATUS_OK && !done)

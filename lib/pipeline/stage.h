@@ -27,7 +27,8 @@ typedef struct stage {
     const strvec *launcher; // starts the tool as several processes; NULL: none
     bool quiet;             // no messages, and the tool's output is dropped
     bool drop_output;       // only drop the tool's output
-    const strvec *more;     // additional arguments for the run ("--resume"), not part of the key
+    bool beside;        // others run at the same time: no moving line, and a last one that stays
+    const strvec *more; // additional arguments for the run ("--resume"), not part of the key
 } stage;
 
 // Runs the stage unless it is done, and reports it. If another call is running the same stage,

@@ -25,9 +25,17 @@ static bool is_study(const planned_runs *runs) {
     return strcmp(yaml_text_at(runs->plan, "kind"), "runs") != 0;
 }
 
+static bool varies_speed(const planned_runs *runs) {
+    for (size_t i = 1; i < runs->count; i++)
+        if (!experiment_same_speed(&runs->items[0].e, &runs->items[i].e)) return true;
+    return false;
+}
+
+// A study is about speed if one of its values changes it.
 static bool is_due(const pipeline *p, const planned_runs *runs) {
     const settings *s = p->settings;
-    const bool asks = s->command != COMMAND_EXPERIMENT || is_study(runs);
+    const bool asks =
+        s->command != COMMAND_EXPERIMENT || (is_study(runs) && (s->time || varies_speed(runs)));
     return asks && !s->executions && !s->values[SETTING_LAUNCHER];
 }
 
@@ -149,6 +157,11 @@ bool turn_stages_left(const planned_runs *runs) {
 
 double turn_stages_seconds(const planned_runs *runs) {
     return (double)(SECONDS_EACH * runs->taking_turns);
+}
+
+bool turn_stages_are_of_accuracy(const pipeline *p, const planned_runs *runs) {
+    return p->settings->command == COMMAND_EXPERIMENT && is_study(runs) && !runs->turns.count &&
+           !p->settings->executions && !p->settings->values[SETTING_LAUNCHER];
 }
 
 void turn_stages_announce(const pipeline *p, const planned_runs *runs) {

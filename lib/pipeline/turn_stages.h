@@ -10,9 +10,11 @@
 
 // Sets runs->turns: the folders below ARTIFACTS/turns, one for two runs or more on the same
 // data (in a reproduction: of the same report). There is none if the question is not about
-// speed, if EXECUTIONS asks for whole executions, or if LAUNCHER starts ranks, which may be on
-// other hosts.
+// speed (a single experiment, or a study whose values do not change it, without TIME=1), if
+// EXECUTIONS asks for whole executions, or if LAUNCHER starts ranks, which may be on other hosts.
 status turn_stages_plan(const pipeline *p, planned_runs *runs, error *err) MUST_CHECK;
+// Is it a study in which nothing is timed?
+bool turn_stages_are_of_accuracy(const pipeline *p, const planned_runs *runs);
 // Has one of them never been filled?
 bool turn_stages_left(const planned_runs *runs);
 // Returns for how long all of them take turns at most.

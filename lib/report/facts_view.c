@@ -171,6 +171,8 @@ static yaml_node *evidence_node(const results *r) {
     yaml_put(node, "executions", json_new_count((int64_t)r->list.execution_count));
     yaml_put(node, "disturbed_executions", json_new_count(disturbed));
     yaml_put(node, "timed_by_turns", json_new_count(timed));
+    yaml_put(node, "untimed",
+             yaml_new_boolean(r->plan.count && !r->plan.ladder && !timed && most == 1));
     yaml_put(node, "disturbance", disturbance_of(&r->list));
     yaml_put(node, "simulated", yaml_new_boolean(simulated));
     yaml_put(node, "crowd", crowd_of(&r->list));

@@ -248,7 +248,8 @@ static void other_forms_are_refused_with_the_right_one(void **state) {
     // Nothing would read these.
     refuses(ROW("class_accuracies: [90, 80], class_samples: [10]"),
             "'class_accuracies' has 2 figures, 'class_samples' 1");
-    refuses(ROW("accuracy: 90, over: a"), "'over' needs 'speed_up' or 'efficiency', the figure relative");
+    refuses(ROW("accuracy: 90, over: a"),
+            "'over' needs 'speed_up' or 'efficiency', the figure relative");
     refuses(ROW("throughput: 332"), "its unit is missing: write 332 images/s");
     // A mean of runs is not a proportion of one test set.
     clean(ROW("accuracy: 93.525 ± 0.203, test_samples: 1000"));

@@ -13,6 +13,7 @@
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "data/base_rate.h"
+#include "data/images/earlier_import.h"
 #include "data/images/image.h"
 #include "data/images/image_import.h"
 #include "data/images/image_resize.h"
@@ -22,6 +23,7 @@
 #include "data/source/archive.h"
 #include "data/source/dataset_list.h"
 #include "experiment/lookup.h"
+#include "nn/model.h"
 
 enum { BITS = 1 }; // raise when equal pictures give different outputs than before
 
@@ -56,8 +58,8 @@ static const char NOTES[] =
     "\n"
     "What is not imported is listed on standard error and in the manifest: unreadable\n"
     "pictures, other files, folders and arrays. DIR/NAME.yaml is an experiment to\n"
-    "begin with, and DIR/models/NAME.yaml its model, unless these files are there\n"
-    "already.\n"
+    "begin with, and DIR/models/NAME.yaml its model; those that you have edited stay.\n"
+    "Other data in DIR, of an earlier import, are kept in DIR-KEY6 beside it.\n"
     "\n"
     "Examples:\n"
     "  lockstep import-images --from flowers --size 64 --out data/flowers\n"
@@ -349,16 +351,61 @@ static void log_command(const char *name, const char *path, const logger *log) {
     free(found);
 }
 
+// The model that was left may be for other images.
+static void check_model(const char *folder, const raw_dataset *d, const logger *log) {
+    char *path = memory_format("%s/models/%s.yaml", folder, d->name);
+    model m = {0};
+    if (model_read(&m, path, NULL) == STATUS_OK) {
+        const shape *in = &m.program.input;
+        if (in->channels != d->channels || in->height != d->height || in->width != d->width ||
+            m.program.classes != d->classes)
+            log_warn(log,
+                     "'%s' is for %d classes of %d×%d×%d, and the images are %d classes of "
+                     "%d×%d×%d: edit it, or remove it and import again",
+                     path, m.program.classes, in->channels, in->height, in->width, d->classes,
+                     d->channels, d->height, d->width);
+    }
+    model_release(&m);
+    free(path);
+}
+
 // After a data set for training, the next command is to train.
-static status begin_experiment(const arguments *a, const raw_dataset *data, const logger *log,
-                               error *err) {
+static status begin_experiment(const arguments *a, const earlier_import *e, const raw_dataset *data,
+                               const logger *log, error *err) {
+    const dataset *d = &e->training;
+    const raw_dataset before = {.name = d->name,
+                                .channels = d->channels,
+                                .height = d->height,
+                                .width = d->width,
+                                .classes = d->classes,
+                                .splits[RAW_TRAIN].samples = d->samples};
     char *path = NULL;
     bool kept = false;
-    if (a->output.split) return STATUS_OK;
-    const status rc = starter_write(data, a->output.out, &path, &kept, err);
-    if (kept) log_info(log, "'%s' and its model: files that were there are left as they are", path);
+    const status rc =
+        starter_write(data, d->samples ? &before : NULL, a->output.out, &path, &kept, err);
+    if (kept) {
+        log_info(log, "'%s' and its model: files that were there are left as they are", path);
+        check_model(a->output.out, data, log);
+    }
     if (rc == STATUS_OK) log_command(a->name, path, log);
     free(path);
+    return rc;
+}
+
+// Writes the data set, and keeps another one that is in the folder.
+static status write_all(const arguments *a, const raw_dataset *data, const import_result *r,
+                        manifest *m, const logger *log, error *err) {
+    earlier_import e = {0};
+    status rc = STATUS_OK;
+    if (!a->output.split) TRY(earlier_import_keep(a->output.out, m, &e, err));
+    TRY(raw_dataset_write(data, &a->output, log, m, err));
+    earlier_import_settle(&e, m);
+    log_summary(a, r, data, log);
+    if (e.kept)
+        log_info(log, "'%s' held another data set, which is kept in '%s'", a->output.out, e.kept);
+    if (!a->output.split) rc = begin_experiment(a, &e, data, log, err);
+out:
+    earlier_import_release(&e);
     return rc;
 }
 
@@ -388,9 +435,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
     raw_dataset kept = r.data; // r owns its memory
     if (arrays && a->wanted) TRY(raw_dataset_keep(&kept, a->wanted, a->chosen, err));
     describe_result(a, &r, &kept, &m);
-    TRY(raw_dataset_write(&kept, &a->output, call->log, &m, err));
-    log_summary(a, &r, &kept, call->log);
-    rc = begin_experiment(a, &kept, call->log, err);
+    rc = write_all(a, &kept, &r, &m, call->log, err);
 out:
     raw_output_close(&a->output);
     import_release(&r);

@@ -965,6 +965,43 @@ END
     [[ $stderr != *alone* && $stderr == *": make experiment EXP=mine" ]] || fail "$stderr"
 }
 
+@test "another import into the same folder keeps the data of the first, to which runs refer" {
+    need_tool pipeline
+    local hash key
+    make_images classes flowers 2 10 40
+    "$IMPORT" -q --from flowers --size 16 --out data/flowers
+    hash=$("$BIN/tensor" hash data/flowers/train.st.zst | cut -d' ' -f1)
+    key=$("$BIN/manifest" get data/flowers/manifest.yaml key)
+    succeeds "$BIN/pipeline" experiment flowers EPOCHS=1
+    # The same again: nothing to keep.
+    succeeds "$IMPORT" --from flowers --size 16 --out data/flowers
+    [[ $stderr != *"is kept"* ]] || fail "$stderr"
+    [ "$(ls data)" = flowers ]
+    # Another size: the experiment and its model, which nobody has edited, follow.
+    succeeds "$IMPORT" --from flowers --size 12 --out data/flowers
+    [[ $stderr == *"'data/flowers' held another data set, which is kept in 'data/flowers-${key:0:6}'"* ]] || fail "$stderr"
+    grep -q '^input: \[3, 12, 12\]' data/flowers/models/flowers.yaml
+    "$BIN/manifest" verify "data/flowers-${key:0:6}/manifest.yaml"
+    [ "$("$BIN/tensor" hash "data/flowers-${key:0:6}/train.st.zst" | cut -d' ' -f1)" = "$hash" ]
+    succeeds "$BIN/pipeline" experiment flowers EPOCHS=1
+    # The first run, with its data, again.
+    succeeds "$BIN/pipeline" runs
+    key=${lines[1]%% *}
+    succeeds "$BIN/pipeline" submission RUNS="$key" DATA="$(echo data/flowers-*)" EXECUTIONS=1
+    # A model that somebody has edited stays, and the message says that it does not fit.
+    echo '# mine' >>data/flowers/models/flowers.yaml
+    succeeds "$IMPORT" --from flowers --size 10 --channels 1 --out data/flowers
+    [[ $stderr == *"'data/flowers/models/flowers.yaml' is for 2 classes of 3×12×12, and the images are 2 classes of 1×10×10: edit it"* ]] || fail "$stderr"
+    [ "$(tail -n 1 data/flowers/models/flowers.yaml)" = "# mine" ]
+    # Where nothing can be kept, nothing is replaced.
+    hash=$("$BIN/tensor" hash data/flowers/train.st.zst | cut -d' ' -f1)
+    key=$("$BIN/manifest" get data/flowers/manifest.yaml key)
+    echo file >"data/flowers-${key:0:6}"
+    fails_with 1 "data/flowers-${key:0:6}" "$IMPORT" -q --from flowers --size 8 --out data/flowers
+    [ "$("$BIN/tensor" hash data/flowers/train.st.zst | cut -d' ' -f1)" = "$hash" ]
+    "$BIN/manifest" verify data/flowers/manifest.yaml
+}
+
 @test "own data need no DATA=: beside the experiment, or in data/NAME; also in a submission" {
     need_tool pipeline
     make_images classes flowers 2 10 20

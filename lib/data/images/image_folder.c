@@ -76,14 +76,14 @@ static size_t next_folder(const image_folder *f, size_t at, size_t k) {
 static bool is_unsorted(const image_folder *f, size_t at) {
     const size_t end = image_tree_end(&f->tree, at), first = next_folder(f, at, at);
     for (size_t k = first; k < end; k = next_folder(f, at, k))
-        if (image_role_of(name_at(f, k)) != ROLE_CONTENT) return false;
+        if (image_role_of(name_at(f, k)) != IMAGE_ROLE_CONTENT) return false;
     return first < end;
 }
 
 // Is it a folder that holds something else about the pictures, such as labels in files?
 static bool is_beside(const image_folder *f, size_t at) {
     const folder_content c = content_of(f, at);
-    return image_role_of(name_at(f, at)) == ROLE_CONTENT && c.own + c.inner == 0;
+    return image_role_of(name_at(f, at)) == IMAGE_ROLE_CONTENT && c.own + c.inner == 0;
 }
 
 // ---- What is left out ----
@@ -187,7 +187,7 @@ static status no_picture(const image_folder *f, size_t at, error *err) {
 static status check_no_split(const image_folder *f, size_t at, error *err) {
     const size_t end = image_tree_end(&f->tree, at);
     for (size_t k = next_folder(f, at, at); k < end; k = next_folder(f, at, k))
-        if (image_role_of(name_at(f, k)) < ROLE_CONTENT)
+        if (image_role_of(name_at(f, k)) < IMAGE_ROLE_CONTENT)
             return error_set(err, STATUS_INPUT,
                              "cannot import '%s': '%s' is a folder inside a class folder: move its "
                              "pictures into '%s/%s', since the split comes first",
@@ -248,9 +248,9 @@ static status check_no_parts(const image_folder *f, const size_t *folders, size_
     for (size_t k = 0; k < count; k++) {
         const image_role role = image_role_of(name_at(f, folders[k]) + shared);
         of[role]++;
-        if (role != ROLE_NONE && parts++ < 2) named[parts - 1] = folders[k];
+        if (role != IMAGE_ROLE_NONE && parts++ < 2) named[parts - 1] = folders[k];
     }
-    const bool split = of[ROLE_TRAIN] && (of[ROLE_TEST] || of[ROLE_VALIDATION]);
+    const bool split = of[IMAGE_ROLE_TRAIN] && (of[IMAGE_ROLE_TEST] || of[IMAGE_ROLE_VALIDATION]);
     if (!parts || (parts < count && !split)) return STATUS_OK;
     return error_set(err, STATUS_INPUT,
                      "cannot import '%s': '%s'%s%s%s, not of %s: sort the pictures into a folder "
@@ -388,7 +388,7 @@ static size_t count_common(const image_folder *f, size_t top, size_t one) {
     const size_t end = image_tree_end(&f->tree, one), last = image_tree_end(&f->tree, top);
     size_t common = 0;
     for (size_t k = next_folder(f, one, one); k < end; k = next_folder(f, one, k)) {
-        bool all = image_role_of(name_at(f, k)) != ROLE_CONTENT;
+        bool all = image_role_of(name_at(f, k)) != IMAGE_ROLE_CONTENT;
         for (size_t other = next_folder(f, top, top); all && other < last;
              other = next_folder(f, top, other))
             all = has_folder(f, other, name_at(f, k));
@@ -401,7 +401,7 @@ static size_t count_common(const image_folder *f, size_t top, size_t one) {
 static bool holds_split(const image_folder *f, size_t at) {
     const size_t end = image_tree_end(&f->tree, at);
     for (size_t k = next_folder(f, at, at); k < end; k = next_folder(f, at, k))
-        if (image_role_of(name_at(f, k)) < ROLE_CONTENT && is_nested(f, k)) return true;
+        if (image_role_of(name_at(f, k)) < IMAGE_ROLE_CONTENT && is_nested(f, k)) return true;
     return false;
 }
 
@@ -465,7 +465,8 @@ static status look_at_parts(const image_folder *f, size_t top, folder_parts *p, 
         p->bare += c.folders && c.own == 0;
         if (!is_nested(f, k)) continue; // a class may be called 'train'
         const image_role role = image_role_of(name_at(f, k));
-        if (role < ROLE_CONTENT && p->found[role]) return same_role(f, p->found[role], k, err);
+        if (role < IMAGE_ROLE_CONTENT && p->found[role])
+            return same_role(f, p->found[role], k, err);
         p->found[role] = k;
     }
     return STATUS_OK;
@@ -476,13 +477,13 @@ static status find_parts(image_folder *f, size_t top, bool chosen, size_t parts[
     folder_parts p;
     size_t dropped = 0;
     NEED(look_at_parts(f, top, &p, err));
-    const size_t train = p.found[ROLE_TRAIN];
+    const size_t train = p.found[IMAGE_ROLE_TRAIN];
     if (train && !is_unsorted(f, train)) {
-        drop_unsorted(f, &p.found[ROLE_TEST], &dropped);
-        drop_unsorted(f, &p.found[ROLE_VALIDATION], &dropped);
+        drop_unsorted(f, &p.found[IMAGE_ROLE_TEST], &dropped);
+        drop_unsorted(f, &p.found[IMAGE_ROLE_VALIDATION], &dropped);
     }
     parts[0] = train ? train : top;
-    parts[1] = p.found[ROLE_TEST] ? p.found[ROLE_TEST] : p.found[ROLE_VALIDATION];
+    parts[1] = p.found[IMAGE_ROLE_TEST] ? p.found[IMAGE_ROLE_TEST] : p.found[IMAGE_ROLE_VALIDATION];
     if (!train) parts[1] = 0;
     if (train && !parts[1] && dropped + 1 < p.count)
         return no_test(f, train, p.first[p.first[0] == train], err);

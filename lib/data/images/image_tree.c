@@ -248,18 +248,28 @@ image_role image_role_of(const char *folder) {
         const char *word;
         image_role role;
     } words[] = {
-        {"train", ROLE_TRAIN},         {"training", ROLE_TRAIN},   {"训练", ROLE_TRAIN},
-        {"test", ROLE_TEST},           {"testing", ROLE_TEST},     {"测试", ROLE_TEST},
-        {"val", ROLE_VALIDATION},      {"valid", ROLE_VALIDATION}, {"validation", ROLE_VALIDATION},
-        {"验证", ROLE_VALIDATION},     {"images", ROLE_CONTENT},   {"imgs", ROLE_CONTENT},
-        {"jpegimages", ROLE_CONTENT},  {"labels", ROLE_CONTENT},   {"masks", ROLE_CONTENT},
-        {"annotations", ROLE_CONTENT},
+        {"train", IMAGE_ROLE_TRAIN},
+        {"training", IMAGE_ROLE_TRAIN},
+        {"训练", IMAGE_ROLE_TRAIN},
+        {"test", IMAGE_ROLE_TEST},
+        {"testing", IMAGE_ROLE_TEST},
+        {"测试", IMAGE_ROLE_TEST},
+        {"val", IMAGE_ROLE_VALIDATION},
+        {"valid", IMAGE_ROLE_VALIDATION},
+        {"validation", IMAGE_ROLE_VALIDATION},
+        {"验证", IMAGE_ROLE_VALIDATION},
+        {"images", IMAGE_ROLE_CONTENT},
+        {"imgs", IMAGE_ROLE_CONTENT},
+        {"jpegimages", IMAGE_ROLE_CONTENT},
+        {"labels", IMAGE_ROLE_CONTENT},
+        {"masks", IMAGE_ROLE_CONTENT},
+        {"annotations", IMAGE_ROLE_CONTENT},
     };
     char word[32];
     size_t length = 0;
     for (; *folder; folder++) {
         if (strchr(" _-0123456789", *folder)) continue;
-        if (length + 1 == sizeof word) return ROLE_NONE;
+        if (length + 1 == sizeof word) return IMAGE_ROLE_NONE;
         word[length++] = *folder;
     }
     word[length] = 0;
@@ -267,5 +277,5 @@ image_role image_role_of(const char *folder) {
         for (size_t i = 0; i < LENGTH(words); i++)
             if (strcasecmp(word, words[i].word) == 0) return words[i].role;
     while (shorten(word));
-    return ROLE_NONE;
+    return IMAGE_ROLE_NONE;
 }

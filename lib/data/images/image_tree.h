@@ -58,11 +58,11 @@ image_ending image_ending_of(const char *name);
 // count, nor does "set", "data" or "images" at the end: "train", "Training", "test_set", "val2017",
 // "validation data", "训练集".
 typedef enum image_role {
-    ROLE_TRAIN,
-    ROLE_TEST,
-    ROLE_VALIDATION,
-    ROLE_CONTENT, // what it holds, of all classes: "images", "labels", "masks", "annotations"
-    ROLE_NONE,
+    IMAGE_ROLE_TRAIN,
+    IMAGE_ROLE_TEST,
+    IMAGE_ROLE_VALIDATION,
+    IMAGE_ROLE_CONTENT, // what it holds, of all classes: "images", "labels", "masks", "annotations"
+    IMAGE_ROLE_NONE,
     IMAGE_ROLES
 } image_role;
 image_role image_role_of(const char *folder);

@@ -8,13 +8,15 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/text.h"
+#include "base/zstream.h"
 
 enum {
     FIRST_FILTERS = 16,
     MOST_FILTERS = 128,
     SMALLEST_SIDE = 8,
     LEAST_BATCH = 16,
-    LARGEST_BATCH = 64
+    LARGEST_BATCH = 64,
+    MOST_BYTES = 1 << 16 // of a file that may be ours
 };
 
 // Every convolution is followed by a pooling, until the pixels are few enough for a linear layer.
@@ -52,11 +54,27 @@ static void describe_experiment(text *t, const raw_dataset *d) {
                 d->name, d->name, d->name, d->name, batch_of(d->splits[RAW_TRAIN].samples));
 }
 
-static status write_new(const char *path, void (*describe)(text *, const raw_dataset *),
+typedef void describe_function(text *, const raw_dataset *);
+
+// Is the file what was written for the data set `before`?
+static bool is_untouched(const char *path, describe_function *describe, const raw_dataset *before) {
+    char *bytes = NULL;
+    size_t count;
+    text t = {0};
+    if (!before || zreader_read_file(path, MOST_BYTES, &bytes, &count, NULL) != STATUS_OK)
+        return false;
+    describe(&t, before);
+    const bool same = count == t.length && memcmp(bytes, text_string(&t), count) == 0;
+    text_release(&t);
+    free(bytes);
+    return same;
+}
+
+static status write_new(const char *path, describe_function *describe, const raw_dataset *before,
                         const raw_dataset *data, bool *kept, error *err) {
     struct stat info;
     text t = {0};
-    if (lstat(path, &info) == 0) {
+    if (lstat(path, &info) == 0 && !is_untouched(path, describe, before)) {
         *kept = true;
         return STATUS_OK;
     }
@@ -66,14 +84,14 @@ static status write_new(const char *path, void (*describe)(text *, const raw_dat
     return rc;
 }
 
-status starter_write(const raw_dataset *data, const char *folder, char **path, bool *kept,
-                     error *err) {
+status starter_write(const raw_dataset *data, const raw_dataset *before, const char *folder,
+                     char **path, bool *kept, error *err) {
     char *model = memory_format("%s/models/%s.yaml", folder, data->name);
     *path = memory_format("%s/%s.yaml", folder, data->name);
     *kept = false;
     status rc = output_make_parent(model, err);
-    if (rc == STATUS_OK) rc = write_new(model, describe_model, data, kept, err);
-    if (rc == STATUS_OK) rc = write_new(*path, describe_experiment, data, kept, err);
+    if (rc == STATUS_OK) rc = write_new(model, describe_model, before, data, kept, err);
+    if (rc == STATUS_OK) rc = write_new(*path, describe_experiment, before, data, kept, err);
     free(model);
     return rc;
 }

@@ -15,6 +15,7 @@ what it does next time is another network.
 """
 import copy
 import functools
+import importlib
 import os
 import random
 import re
@@ -82,13 +83,14 @@ def word(text):
     return text.replace("_", "").lower()
 
 
+NOT_THE_USERS = ("<", *[os.path.dirname(file) + os.sep for file in (__file__, torch.__file__, importlib.__file__)])
+
+
 def line_of(frames):
     """'FILE:LINE: TEXT: ' of the innermost line that is neither PyTorch's nor Python's nor ours, or ''."""
     for frame in reversed(frames):
-        file = frame.filename
-        if not file.startswith(("<", os.path.dirname(__file__) + "/", os.path.dirname(os.__file__) + "/importlib/")) and \
-                "/torch/" not in file:
-            return "%s:%d: %s: " % (os.path.basename(file), frame.lineno, frame.line)
+        if not frame.filename.startswith(NOT_THE_USERS):
+            return "%s:%d: %s: " % (os.path.basename(frame.filename), frame.lineno, frame.line)
     return ""
 
 

@@ -138,6 +138,12 @@ END
     grep -q '^dataset: own$' dense.yaml
 }
 
+@test "a folder of the user's that is called torch has lines like any other" {
+    mkdir -p torch/importlib
+    cp "$NETS" torch/importlib/nets.py
+    TOOL=from_torch fails_with 3 'nets.py:[0-9]*: return x . 1: ' from_torch torch/importlib/nets.py:Constant --input 3,17,17
+}
+
 @test "torchvision's networks: the same networks" {
     has_modules torchvision || skip "$PYTHON has no torchvision"
     local name

@@ -63,7 +63,7 @@ def refused(e, translation):
     if not 0 <= layer < len(translation.layers):
         return e
     name = translation.layers[layer][1]["name"]
-    return Unsupported("%s%s: %s" % (translation.written[name], name, str(e)[place.end():]))
+    return Unsupported("%s%s: %s" % (translation.lines[name], name, str(e)[place.end():]))
 
 
 DDP = "schema: lockstep.experiment/1\nname: %s-ddp4\nbase: %s\nstrategy: ddp\nworld_size: 4\n"

@@ -110,11 +110,12 @@ class Translation:
     tensors       {name of a layer: the qualified name of its module} of those with tensors
     reshaped      {name of a tensor here: (its name in the module, its shape here)} of those that differ from the module's
     notes         what the user should know
+    lines         {name of a layer: 'FILE:LINE: TEXT: ' of its operation}
     classes       the number of outputs"""
 
     def __init__(self, module, example):
         self.layers, self.shapes, self.used, self.found = [], {}, {INPUT}, {}
-        self.tensors, self.reshaped, self.owners, self.notes = {}, {}, {}, []
+        self.tensors, self.reshaped, self.owners, self.notes, self.lines = {}, {}, {}, [], {}
         for name, layer in module.named_modules():
             why = hidden(layer)
             if why:
@@ -236,7 +237,7 @@ class Translation:
         if len(inputs) > 1:
             named["with"] = inputs[1] if kind in PAIRS else list(inputs[1:])
         self.layers.append((kind, named))
-        self.shapes[name] = tuple(output.shape[1:])
+        self.shapes[name], self.lines[name] = tuple(output.shape[1:]), self.line()
         return Value.of(self, name, output)
 
     def check_tensors(self, module):
@@ -345,7 +346,7 @@ class Translation:
 
     def settle_image(self, layer, source, places):
         """Rows and columns by a crop and a stride, channels by a slice or a shuffle, then zeros around all."""
-        moved = self.lines(source, places)
+        moved = self.origins(source, places)
         zeros, kept = [], []
         for line in moved:
             known = [i for i, at in enumerate(line) if at >= 0]
@@ -375,7 +376,7 @@ class Translation:
             layer = self.put("zero_pad", [layer], output, {"padding": padding if any(zeros[0]) else padding[:4]}).layer
         return layer
 
-    def lines(self, source, places):
+    def origins(self, source, places):
         """Where each channel, row and column comes from; -1: zeros."""
         channels, rows, columns = source
         parts = [places // (rows * columns), places // columns % rows, places % columns]
@@ -588,14 +589,23 @@ def avg_pool(t, inputs, options, output, module):
     return pool("avg_pool", t, inputs, options, output, module)
 
 
+LARGEST_WINDOW = 255  # values in that of a max pool
+
+
 def pool(kind, t, inputs, options, output, module):
     size = options["kernel_size"]
     given = {"size": pair(size), "stride": pair(options["stride"] or size), "padding": pair(options["padding"])}
-    if options["ceil_mode"]:
-        given["ceil_mode"] = True
+    more = {"ceil_mode": True} if options["ceil_mode"] else {}
     if not options.get("count_include_pad", True):
-        given["count_include_pad"] = False
-    return t.put(kind, [t.settle(inputs[0])], output, given, module)
+        more["count_include_pad"] = False
+    layer = t.settle(inputs[0])
+    if kind == "max_pool" and given["size"][0] * given["size"][1] > LARGEST_WINDOW:
+        # The largest of a row's largest: of several, too, the first one, as in one window.
+        row = {"size": (1, given["size"][1]), "stride": (1, given["stride"][1]), "padding": (0, given["padding"][1])}
+        rows = torch.nn.functional.max_pool2d(t.value_of(layer), *row.values(), ceil_mode=bool(more))
+        layer = t.put(kind, [layer], rows, {**row, **more}).layer
+        given = {key: (value[0], int(key != "padding")) for key, value in given.items()}
+    return t.put(kind, [layer], output, {**given, **more}, module)
 
 
 def adaptive_avg_pool(t, inputs, options, output, module):
@@ -609,7 +619,8 @@ def adaptive_avg_pool(t, inputs, options, output, module):
 def adaptive_max_pool(t, inputs, options, output, module):
     size, made = inputs[0].shape[2:], output.shape[2:]
     must(t, all(a % b == 0 for a, b in zip(size, made)), "the windows have unlike sizes, which max_pool has not")
-    return t.put("max_pool", [t.settle(inputs[0])], output, {"size": [a // b for a, b in zip(size, made)]}, module)
+    window = {"kernel_size": [a // b for a, b in zip(size, made)], "stride": None, "padding": 0, "ceil_mode": False}
+    return pool("max_pool", t, inputs, window, output, module)
 
 
 def mean(t, inputs, options, output, module):

@@ -116,6 +116,17 @@ Absent||name 'Absent' is not defined
 END
 }
 
+@test "the largest value of each channel, of any image: the same network" {
+    converts Largest 'add conv flatten global_avg_pool linear max_pool zero_pad'
+}
+
+@test "what the tools refuse has the line of the source, too" {
+    TOOL=from_torch fails_with 3 'nets.py:[0-9]*: x = F.relu.x.: relu1000: a model may have at most 1000 layers' \
+        from_torch "$NETS:Deep" --input 3,17,17 --out deep
+    TOOL=from_torch fails_with 3 "nets.py:[0-9]*: return self.head.*layers.2: 'size': expected an integer between 1 and 64" \
+        from_torch "$NETS:WideWindow" --input 3,17,17 --out wide
+}
+
 @test "from_torch: command lines, and nothing that exists is touched" {
     TOOL=from_torch
     fails_with 2 "no file 'absent.py'" from_torch absent.py:Net --input 3,17,17

@@ -106,8 +106,11 @@ const char *counting_why_not(const pipeline *p, const planned_runs *runs, const 
     if (!counting_is_finished(r, x)) return "is not finished";
     if (p->settings->values[SETTING_STATES] && !store_has_states(x)) return "kept no states";
     if (!is_on_device(r, x->train)) return "was trained on another kind of device";
-    if (!is_as_wide(p, x->train)) return "was trained with another number of threads";
-    const char *why = counting_needs_times(p, wanted) ? why_no_time(runs, x, wanted) : NULL;
+    const bool times = counting_needs_times(p, wanted);
+    const bool beside = *yaml_text_at(x->train, "run.jobs") != 0; // with a thread each
+    if ((times || runs->turns.count) && beside) return "was trained beside others";
+    if (!beside && !is_as_wide(p, x->train)) return "was trained with another number of threads";
+    const char *why = times ? why_no_time(runs, x, wanted) : NULL;
     if (why || !r->in_rounds || is_in(&runs->rounds, x)) return why;
     return "is not of a round with the other runs";
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/paths.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "pipeline/change.h"
@@ -261,13 +262,22 @@ static status link_to(const execution_work *w, error *err) {
     return store_link(w->p->artifacts, w->seed->place, w->seed->key, w->number, err);
 }
 
+// Its times are those of a training beside others, with one thread: they count for nothing.
+static status note_jobs(const execution_work *w, error *err) {
+    char jobs[24];
+    snprintf(jobs, sizeof jobs, "%lld", (long long)w->p->settings->jobs);
+    return store_note(w->folder, "jobs", jobs, err);
+}
+
 static status run_execution(execution_work *w, error *err) {
     status rc;
     open_work(w);
     if (w->current && !w->later) TRY(link_to(w, err));
     TRY(keep_experiment(w, err));
+    const bool trains = !paths_allow(F_OK, "%s/train/manifest.yaml", w->folder);
     TRY(run_train(w, err));
     if (w->round_name) TRY(store_note(w->folder, "round", w->round_name, err));
+    if (w->p->settings->jobs > 1 && trains) TRY(note_jobs(w, err));
     TRY(run_evaluate(w, err));
     if (w->later) TRY(link_to(w, err));
     TRY(planned_seed_look(w->p, w->seed, err));

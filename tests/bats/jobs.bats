@@ -83,6 +83,20 @@ models() {
     [[ $output != *": running"* && $output != *"at a time"* ]] || fail "$output"
 }
 
+@test "a run of JOBS=2 gives its model, and is trained again where times count" {
+    succeeds pipeline JOBS=2
+    printf '%s\n' 'schema: lockstep.experiment/1' 'name: fast' 'base: base.yaml' 'optimizer: {lr: 0.1}' >fast.yaml
+    succeeds "$BIN/pipeline" compare base.yaml fast.yaml DATA=data
+    [ "$(grep -c '^train .*: running (execution 2: execution 1 was trained beside others)' <<<"$output")" -eq 2 ] || fail "$output"
+    [[ $output == *"s per epoch (in turns)"* ]] || fail "$output"
+    # So are the runs of a study that is to be timed.
+    rm -rf "$ARTIFACTS"
+    succeeds pipeline JOBS=2
+    succeeds pipeline TIME=1
+    [ "$(grep -c '^train .*: running (execution 2: execution 1 was trained beside others)' <<<"$output")" -eq 3 ] || fail "$output"
+    [[ $output == *"s per epoch (in turns)"* ]] || fail "$output"
+}
+
 @test "JOBS is refused where runs are timed" {
     local message="these runs are timed, so one trains after the other"
     TOOL=pipeline fails_with 2 "JOBS=2: $message" pipeline JOBS=2 TIME=1

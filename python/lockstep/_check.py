@@ -18,8 +18,10 @@ import torch
 
 from ._read import read
 from ._tools import run
-from ._torch import frozen, frozen_text, safetensors, state, weights
-from ._translate import failure
+from ._torch import flow, frozen_text, full_state, safetensors
+from ._trace import eager
+from ._layers import is_random_depth
+from ._translate import failure, ready, unwrapped
 
 SAMPLES, RATE, TRIES = 16, 0.1, 3
 LOGITS, STEP, CLEAN, NEAR = 1e-4, 3e-2, 1e-3, 5
@@ -28,30 +30,33 @@ DRAWN = re.compile(r"(- (?:dropout|dropout2d|stochastic_depth): \{[^}]*\bp: )[0-
 
 
 class Calm(torch.Tensor):
-    """A tensor that functional dropout passes on."""
+    """A tensor that functional dropout passes on, as does what would make double precision single."""
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         if "dropout" in function.__name__:
             return args[0]
-        return super().__torch_function__(function, types, args, kwargs or {})
+        result = super().__torch_function__(function, types, args, kwargs or {})
+        is_cast = function.__name__ in ("float", "to", "type", "type_as")
+        return args[0] if is_cast and getattr(result, "dtype", None) == torch.float32 else result
 
 
 def calm(module):
     """A copy of a module whose layers draw nothing."""
-    module = copy.deepcopy(module)
+    module = ready(unwrapped(module))
     for layer in module.modules():
         if isinstance(layer, torch.nn.modules.dropout._DropoutNd):
             layer.p = 0
-        elif type(layer).__name__ == "StochasticDepth":
-            layer.p = 0.0
+        elif is_random_depth(layer):
+            setattr(layer, "p" if hasattr(layer, "p") else "drop_prob", 0.0)
     return module
 
 
 def with_statistics(module, images):
     """A copy whose batch norms have the statistics of these images: with those of a new network, hardly anything passes
     through a deep one."""
-    net = calm(module).train()
+    net = calm(module)
+    net.train()
     norms = [layer for layer in net.modules() if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
@@ -65,9 +70,10 @@ def with_statistics(module, images):
 
 def compare(module, translation, shape):
     """Returns a text with both differences, and whether it is the same network."""
-    tries = [Comparison(module, translation, shape, seed=0)]
-    while is_near(tries[-1].logits, LOGITS) and tries[-1].step[0] > CLEAN and len(tries) < TRIES:
-        tries.append(Comparison(module, translation, shape, seed=len(tries)))
+    with eager():
+        tries = [Comparison(module, translation, shape, seed=0)]
+        while is_near(tries[-1].logits, LOGITS) and tries[-1].step[0] > CLEAN and len(tries) < TRIES:
+            tries.append(Comparison(module, translation, shape, seed=len(tries)))
     best = min(tries, key=lambda t: (not t.same, t.step[0]))
     return "\n".join([
         "distance from PyTorch in double precision   Lockstep   PyTorch in single precision",
@@ -84,7 +90,8 @@ class Comparison:
             run("synth-cifar", "-q", "--noise", "--seed", str(seed), "--train", str(SAMPLES), "--test", "1", "--shape",
                 "%d,%d,%d" % shape, "--classes", str(max(translation.classes, 2)), "--out", os.path.join(folder, "data"))
             samples = read(folder + "/data/train.st.zst")
-            images = torch.tensor(samples["images"]).div(255).sub(0.5).div(0.5)
+            images = torch.tensor(samples["images"]).div(255)
+            images = images.mul(translation.normalize[2]) if translation.normalize else images.sub(0.5).div(0.5)
             labels = torch.tensor(samples["labels"].astype("int64"))
             net = with_statistics(module, images)
             logits, after = of_lockstep(net, translation, shape[0], folder)
@@ -117,19 +124,19 @@ def rms(tensor):
 def of_lockstep(net, translation, channels, folder):
     """Logits, and tensors after a step."""
     model, init, trained = [os.path.join(folder, name) for name in ("model.yaml", "init.safetensors", "trained")]
-    with open(translation.paths["model"], encoding="utf-8") as file, open(model, "w", encoding="utf-8") as out:
-        out.write(DRAWN.sub(r"\g<1>0", file.read()))
+    with open(model, "w", encoding="utf-8") as out:
+        out.write(DRAWN.sub(r"\g<1>0", translation.files["model"].decode()))
     with open(init, "wb") as file:
-        file.write(safetensors(weights(net, translation)))
-    half = ", ".join(["0.5"] * channels)
+        file.write(safetensors({name: tensor.float() for name, tensor in full_state(net, translation).items()}))
+    mean, std = [flow(numbers) for numbers in (translation.normalize or ([0.5] * channels, [0.5] * channels))[:2]]
     with open(folder + "/check.yaml", "w", encoding="utf-8") as out:
         out.write("schema: lockstep.experiment/1\nname: check\ndataset: synthetic\nmodel: model.yaml\n"
-                  "global_batch: %d\nepochs: 1\nnormalize: {mean: [%s], std: [%s]}\noptimizer: {kind: sgd, lr: %g}\n%s"
-                  % (SAMPLES, half, half, RATE, frozen_text(frozen(net, translation))))
+                  "global_batch: %d\nepochs: 1\nnormalize: {mean: %s, std: %s}\noptimizer: {kind: sgd, lr: %g}\n%s"
+                  % (SAMPLES, mean, std, RATE, frozen_text(translation)))
     data = folder + "/data/train.st.zst"
     run("train-single", "-q", "--experiment", folder + "/check.yaml", "--init", init, "--train", data, "--out", trained)
-    half = half.replace(" ", "")
-    run("evaluate", "-q", "--model", init, "--architecture", model, "--mean", half, "--std", half, "--data", data,
+    mean, std = [text.strip("[]").replace(" ", "") for text in (mean, std)]
+    run("evaluate", "-q", "--model", init, "--architecture", model, "--mean", mean, "--std", std, "--data", data,
         "--out", folder + "/evaluated")
     after = {name: torch.tensor(value) for name, value in read(trained + "/model.st.zst").items()}
     return torch.tensor(read(folder + "/evaluated/predictions.st.zst")["logits"]), after
@@ -138,14 +145,16 @@ def of_lockstep(net, translation, channels, folder):
 def of_pytorch(net, translation, images, labels):
     """Logits, and tensors after and before a step."""
     net = copy.deepcopy(net)
-    x = images.to(next(net.parameters()).dtype)
+    x = images.to(next(net.parameters()).dtype).as_subclass(Calm)
+    net.eval()
     with torch.no_grad():
-        logits = first(net.eval()(x))
-    before = {name: value.clone() for name, value in state(net.state_dict(), translation).items()}
+        logits = first(net(x)).as_subclass(torch.Tensor)
+    before = {name: value.clone() for name, value in full_state(net, translation).items()}
+    net.train()
     optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=RATE)
-    torch.nn.functional.cross_entropy(first(net.train()(x.as_subclass(Calm))), labels).backward()
+    torch.nn.functional.cross_entropy(first(net(x)), labels).backward()
     optimizer.step()
-    return logits.double(), state(net.state_dict(), translation), before
+    return logits.double(), full_state(net, translation), before
 
 
 def first(outputs):

@@ -97,6 +97,8 @@ def main(arguments=None):
 def describe(module, translation):
     for note in translation.notes:
         print("from_torch: " + note, file=sys.stderr)
-    count = sum(p.numel() for p in state(dict(module.named_parameters()), translation).values())
+    from ._translate import unwrapped
+
+    count = sum(p.numel() for p in state(dict(unwrapped(module).named_parameters()), translation).values())
     print("%s: %d layers, %s parameters, %d classes" % (translation.paths["model"], len(translation.layers),
                                                          format(count, ","), translation.classes), flush=True)

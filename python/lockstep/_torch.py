@@ -4,49 +4,63 @@ import json
 import os
 import re
 import struct
+import tempfile
 
 from ._tools import ToolError, run
 
 KNOWN_DATA = {(3, 32, 32): "cifar10", (1, 28, 28): "mnist"}
 
 
-def from_torch(module, example, name=None, out="experiments", dataset=None, source=None):
+FILES = {"model": "models/%s.yaml", "weights": "models/%s.safetensors", "single": "%s.yaml", "ddp": "%s-ddp4.yaml"}
+
+
+def from_torch(module, example, name=None, out="experiments", dataset=None, source=None, force=False):
     """Writes the files of a module; returns its Translation, whose `paths` name them, and whose `notes` say what was left
     out. `example`: a tensor of one sample or more, as the network takes them. `source`: where the module comes from, for a
-    comment. Raises Unsupported, with the line of the source, for what a model file cannot say; FileExistsError; ToolError
-    if the tools refuse the model."""
+    comment. `force`: replaces files that exist, of experiments only what the module decides. Raises Unsupported, with the
+    line of the source, for what a model file cannot say; FileExistsError; ToolError if the tools refuse the model."""
+    translation = translated(module, example, name, out, dataset, source, force)
+    write(translation)
+    return translation
+
+
+def translated(module, example, name=None, out="experiments", dataset=None, source=None, force=False):
+    """As from_torch, but writes nothing: `files` of the result has the content of each."""
     from ._translate import Translation
 
     translation = Translation(module, example)
     name = name or name_of(type(module).__name__)
     shape = tuple(example.shape[1:])
     dataset = dataset or KNOWN_DATA.get(shape, name)
-    files = {
-        "model": ("models/%s.yaml", model_text(name, shape, translation, source).encode()),
-        "weights": ("models/%s.safetensors", safetensors(weights(module, translation))),
-        "single": ("%s.yaml", (experiment_text(name, dataset) + frozen_text(frozen(module, translation))).encode()),
-        "ddp": ("%s-ddp4.yaml", (DDP % (name, name)).encode()),
-    }
-    translation.paths = {kind: os.path.join(out, path % name) for kind, (path, _) in files.items()}
+    translation.paths = {kind: os.path.join(out, path % name) for kind, path in FILES.items()}
     taken = [path for path in translation.paths.values() if os.path.exists(path)]
-    if taken:
-        raise FileExistsError("'%s' exists: give another --name or --out" % taken[0])
-    os.makedirs(os.path.join(out, "models"), exist_ok=True)
-    written = []
+    if taken and not force:
+        raise FileExistsError("'%s' exists: --force replaces it, another --name or --out leaves it" % taken[0])
+    own = weights(module, translation)
+    texts = {"model": model_text(name, shape, translation, source), "ddp": DDP % (name, name),
+             "single": experiment_text(name, dataset) + decided_text(name, translation)}
+    for kind in ("single", "ddp"):
+        texts[kind] = merged(translation.paths[kind], texts[kind])
+    translation.files = {"weights": safetensors(own), **{kind: text.encode() for kind, text in texts.items()}}
+    check_accepted(translation, name)
+    return translation
+
+
+def write(translation):
+    """All files, or none: those that exist stay until all others are on the disk."""
+    made = []
     try:
         for kind, path in translation.paths.items():
-            written.append(path)
-            with open(path, "xb") as file:
-                file.write(files[kind][1])
-        run("train-single", "--experiment", translation.paths["single"], "--print-parameters")
-    except BaseException as e:
-        for path in written:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            made.append(path + ".new~")
+            with open(made[-1], "wb") as file:
+                file.write(translation.files[kind])
+        for path in translation.paths.values():
+            os.replace(path + ".new~", path)
+    finally:
+        for path in made:
             if os.path.exists(path):
                 os.remove(path)
-        if isinstance(e, ToolError) and e.code == 3:
-            raise refused(e, translation) from e
-        raise
-    return translation
 
 
 def name_of(what):
@@ -54,16 +68,33 @@ def name_of(what):
     return re.sub(r"[^a-z0-9]+", "-", what.partition("(")[0].rpartition(".")[2].lower()).strip("-")
 
 
-def refused(e, translation):
-    """A tool's refusal of a layer: with the line of the user's source instead of that of the file, which is removed."""
+def check_accepted(translation, name):
+    """The tools read the files, in a folder of their own."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "models"))
+        for kind, path in FILES.items():
+            with open(os.path.join(folder, path % name), "wb") as file:
+                file.write(translation.files[kind])
+        try:
+            run("train-single", "--experiment", os.path.join(folder, FILES["single"] % name), "--print-parameters")
+        except ToolError as e:
+            raise refused(e, translation, os.path.join(folder, ""), name) from e
+
+
+def refused(e, translation, folder, name):
+    """What the tools say of the files: of a layer with the line of the user's source, else with the place that a file will
+    have."""
     from ._translate import Unsupported
 
-    place = re.search(re.escape(translation.paths["model"]) + r":(\d+):\d+: ", str(e))
+    said = str(e).partition("train-single: ")[2] or str(e)
+    place = re.search(re.escape(os.path.join(folder, FILES["model"] % name)) + r":(\d+):\d+: ", said)
     layer = int(place[1]) - FIRST_LAYER if place else -1
     if not 0 <= layer < len(translation.layers):
-        return e
+        for kind, path in FILES.items():
+            said = said.replace(os.path.join(folder, path % name), translation.paths[kind])
+        return Unsupported(said) if e.code == 3 else ToolError(said, e.code)
     name = translation.layers[layer][1]["name"]
-    return Unsupported("%s%s: %s" % (translation.lines[name], name, str(e)[place.end():]))
+    return Unsupported("%s%s: %s" % (translation.lines[name], name, said[place.end():]))
 
 
 DDP = "schema: lockstep.experiment/1\nname: %s-ddp4\nbase: %s\nstrategy: ddp\nworld_size: 4\n"
@@ -78,7 +109,7 @@ def model_text(name, shape, translation, source):
              "schema: lockstep.model/1", "name: " + name, "input: [%d, %d, %d]" % shape, "layers:"]
     before = "input"
     for kind, options in translation.layers:
-        default = {**DEFAULTS, "stride": 1 if kind == "conv" else options.get("size")}
+        default = {**DEFAULTS, **({"stride": 1, "groups": 1} if kind == "conv" else {"stride": options.get("size")})}
         shown = {key: value for key, value in options.items() if key not in default or value != default[key]}
         if shown.get("from") == before:
             del shown["from"]
@@ -88,7 +119,7 @@ def model_text(name, shape, translation, source):
 
 
 # Options that are left out at these values.
-DEFAULTS = {"padding": 0, "bias": True, "groups": 1, "eps": 1e-5, "momentum": 0.1}
+DEFAULTS = {"padding": 0, "bias": True, "eps": 1e-5, "momentum": 0.1}
 
 
 def flow(value):
@@ -118,25 +149,80 @@ optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
 """ % (name, dataset, name)
 
 
-def frozen_text(tensors):
-    return "tensors:\n" + "".join("  %s: {trained_epochs: 0}\n" % flow(tensor) for tensor in tensors) if tensors else ""
+PATTERNS = 24  # at most, in an experiment
+DECIDED = "# What the module decides; from_torch --force writes these lines anew.\n"
 
 
-def frozen(module, translation):
-    """The names of the parameters that the module does not train (requires_grad)."""
-    parameters = dict(module.named_parameters())
-    return [name for name, tensor in state(parameters, translation).items() if not tensor.requires_grad]
+def decided_text(name, translation):
+    lines = []
+    if translation.sync:
+        lines.append("sync_batch_norm: true")
+    if translation.normalize:
+        lines.append("normalize: {mean: %s, std: %s}" % tuple(map(flow, translation.normalize[:2])))
+    values = {tensor: constant_of(tensor, translation) for tensor in translation.tensors}
+    if "" in values.values():
+        lines.append("initial_weights: {file: models/%s.safetensors}" % name)
+        translation.notes.append("the experiment begins with the module's own values (`initial_weights`), because no layer begins "
+                                 "with those of %s" % ", ".join(tensor for tensor, value in values.items() if value == ""))
+        values = {}
+    text = "".join(line + "\n" for line in lines) + tensors_text(translation, values)
+    return DECIDED + text if text else ""
+
+
+def tensors_text(translation, values):
+    """The tensors that training does not change, and those that begin with values that their layer has not by itself."""
+    from ._translate import Unsupported, patterns
+
+    lines = ["  %s: {trained_epochs: 0}\n" % flow(pattern) for pattern in patterns(translation.frozen, translation.tensors)]
+    for init in ("one", "zero"):
+        names = [tensor for tensor, value in values.items() if value == init]
+        lines += ["  %s: {init: %s}\n" % (flow(pattern), init) for pattern in patterns(names, translation.tensors)]
+    if len(lines) > PATTERNS:
+        raise Unsupported("%d patterns say which of its tensors are not trained, or begin with other values; an experiment has %d"
+                          % (len(lines), PATTERNS))
+    return "tensors:\n" + "".join(lines) if lines else ""
+
+
+def constant_of(name, translation):
+    """How a tensor begins that is no weight or bias of a layer of PyTorch's own: "one" or "zero"; "" if only its values
+    say it; None if it is such a weight, or has the values with which its layer begins."""
+    target, value = translation.tensors[name]
+    layer, _, end = name.rpartition(".")
+    kind = next(kind for kind, options in translation.layers if options["name"] == layer)
+    if end.startswith("running_") or target and target.endswith("." + end):
+        return None
+    number = next((number for number in (0, 1) if (value == number).all()), None)
+    if kind.endswith("_norm") and number == (end == "weight"):
+        return None
+    return {0: "zero", 1: "one", None: ""}[number]
+
+
+def merged(path, text):
+    """The text of an experiment that may exist: its recipe as it was edited, and what the module decides."""
+    if not os.path.exists(path):
+        return text
+    with open(path, encoding="utf-8") as file:
+        recipe = file.read().partition(DECIDED)[0]
+    decided = text.partition(DECIDED)
+    return recipe + decided[1] + decided[2]
+
+
+def frozen_text(translation):
+    return tensors_text(translation, {})
 
 
 # ---- The weights ----
 
 def state(tensors, translation):
-    """Those of the layers in the model file, under their names there."""
-    names = {"%s.%s" % (target, end): "%s.%s" % (name, end)
-             for name, target in translation.tensors.items() for end in ("weight", "bias", "running_mean", "running_var")}
-    names.update({target: name for name, (target, _) in translation.reshaped.items()})
-    shapes = {name: shape for name, (_, shape) in translation.reshaped.items()}
-    return {names[key]: value.reshape(shapes.get(names[key], value.shape)) for key, value in tensors.items() if key in names}
+    """Those of the module that are in the model file, under their names there."""
+    return {name: tensors[target].reshape(value.shape) for name, (target, value) in translation.tensors.items()
+            if target in tensors}
+
+
+def full_state(module, translation):
+    """The same of the module's state_dict, with the constants that are not in it."""
+    held = state(module.state_dict(), translation)
+    return {name: held.get(name, value) for name, (_, value) in translation.tensors.items()}
 
 
 def state_dict(module, trained):
@@ -144,19 +230,38 @@ def state_dict(module, trained):
     lacks, because the module's forward does not use it, stays as it is in the module."""
     import torch
 
-    from ._translate import name_here
+    from ._translate import name_here, unwrapped
 
-    state = dict(module.state_dict())
-    for name, tensor in state.items():
-        layer, _, end = name.rpartition(".")
-        for key in ("%s.%s" % (name_here(layer), end), name_here(name) + ".weight"):
+    state, inner = dict(module.state_dict()), unwrapped(module)
+    front = "".join(name + "." for name, layer in module.named_modules() if layer is inner and name)
+    places = {}
+    for name in state:
+        layer, _, end = name[len(front):].rpartition(".")
+        for key in ("%s.%s" % (name_here(layer), end), name_here(name[len(front):]) + ".weight"):
             if key in trained:
-                state[name] = torch.tensor(trained[key]).reshape(tensor.shape)
+                places[key] = name
+    if set(places) != set(trained) and hasattr(trained, "metadata"):
+        places = {key: front + target for key, target in traced_places(inner, trained) if target}
+    for key, name in places.items():
+        state[name] = torch.tensor(trained[key]).reshape(state[name].shape)
     return state
 
 
+def traced_places(module, trained):
+    """(name here, name in the module) of all tensors, for names that do not say it."""
+    import torch
+
+    from ._translate import Translation
+
+    shape = json.loads(trained.metadata["model"])["input"]
+    translation = Translation(module, torch.zeros(1, *shape))
+    return [(name, target) for name, (target, _) in translation.tensors.items() if target in module.state_dict()]
+
+
 def weights(module, translation):
-    return {name: tensor.detach().float().contiguous() for name, tensor in state(module.state_dict(), translation).items()}
+    from ._translate import unwrapped
+
+    return {name: tensor.detach().float().contiguous() for name, tensor in full_state(unwrapped(module), translation).items()}
 
 
 def safetensors(tensors):

@@ -2,6 +2,7 @@
 """Trains a torch.nn.Module with the tools."""
 import os
 import tempfile
+import warnings
 
 from ._read import read
 from ._tools import run
@@ -15,7 +16,8 @@ def train(module, data, out, **settings):
         net.load_state_dict(state)
 
     `data`: a folder with train.st.zst, and perhaps test.st.zst. `out`: the folder of the run. `settings`: keys of an
-    experiment (docs/formats.md). Raises Unsupported for what a model file cannot say, and ToolError."""
+    experiment (docs/formats.md). Warns of what differs from the module. Raises Unsupported for what a model file cannot say,
+    and ToolError."""
     import torch
 
     samples = read(os.path.join(data, "train.st.zst"))
@@ -27,6 +29,8 @@ def train(module, data, out, **settings):
         arguments += ["--set", "%s=%s" % (key, flow(value))]
     with tempfile.TemporaryDirectory() as folder:
         made = from_torch(module, example, "net", folder, samples.metadata["dataset"])
+        for note in made.notes:
+            warnings.warn(note, stacklevel=2)
         run("train-single", "-q", "--experiment", made.paths["single"], "--init", made.paths["weights"], *arguments)
     trained = read(out)
     return state_dict(module, trained["model"]), trained

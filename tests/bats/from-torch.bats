@@ -68,10 +68,64 @@ converts() {
     converts ConvHead 'conv flatten global_avg_pool linear relu unflatten'
 }
 
-@test "--check finds a network that is another one in evaluation: exit code 4" {
-    run from_torch "$NETS:Moody" --input 3,17,17 --out . --check
-    [ "$status" -eq 4 ] || fail "exit code $status: $output"
-    [[ $output == *$'\nNOT the same network' ]] || fail "$output"
+@test "functions of the module's own tensors are the layers that they compute: the same network" {
+    converts Functional 'add avg_pool batch_norm conv flatten global_avg_pool group_norm hard_swish layer_norm linear multiply '\
+'relu scale sigmoid unflatten zero_pad'
+    [[ $stderr == *"begins with the module's own values"*"blur.weight"* ]] || fail "$stderr"
+    grep -q '^initial_weights: {file: models/net.safetensors}$' Functional/net.yaml
+    "$BIN/synth-cifar" -q --train 144 --test 8 --shape 3,17,17 --out data
+    succeeds from_torch train "$NETS:Functional" data run
+    [[ $output == *'All keys matched'* ]] || fail "$output"
+}
+
+@test "the largest value of each channel, of any image: the same network" {
+    converts Largest 'add conv flatten global_avg_pool linear max_pool zero_pad'
+}
+
+@test "linear layers over positions, norms without weights, a part of the channels: the same network" {
+    converts Mixer 'add conv flatten gelu global_avg_pool layer_norm linear shuffle unflatten'
+    converts Plain 'batch_norm concat conv flatten global_avg_pool linear scale slice zero_pad'
+    grep -q '^  "norm.\*": {trained_epochs: 0}$' Plain/net.yaml
+}
+
+@test "in place, through other names of the same values: the same network" {
+    converts Shares 'add concat conv flatten global_avg_pool linear relu scale slice'
+}
+
+@test "dropout that never rests: a note, also with --check and from lockstep.train" {
+    converts AlwaysDrops 'conv dropout flatten global_avg_pool linear relu'
+    [[ $stderr == *"nets.py:"*"return F.dropout(super().forward(x), 0.25): dropout drops in evaluation, too; here it does not" ]] ||
+        fail "$stderr"
+    "$BIN/synth-cifar" -q --train 144 --test 8 --shape 3,17,17 --out data
+    succeeds from_torch train "$NETS:AlwaysDrops" data run
+    [[ $stderr == *UserWarning*"drops in evaluation, too"* ]] || fail "$stderr"
+}
+
+@test "tensors that no gradient reaches are frozen: the same network" {
+    converts Extractor 'batch_norm conv flatten global_avg_pool linear relu'
+    [[ $stderr == *'no gradient reaches them, so they are not trained: layers.*' ]] || fail "$stderr"
+    grep -q '^  "layers.\*": {trained_epochs: 0}$' Extractor/net.yaml
+    succeeds from_torch "$NETS:Frozen30" --input 3,17,17 --out many
+    [ "$(grep -c 'trained_epochs: 0' many/frozen30.yaml)" -eq 20 ]
+}
+
+@test "forward that normalises its input: normalize of the experiment" {
+    converts Pixels 'conv flatten global_avg_pool linear relu'
+    [[ $stderr == *'have pixels from 0 to 1; `normalize` of the experiment does it here' ]] || fail "$stderr"
+    grep -q '^normalize: {mean: \[0.4, 0.5, 0.25\], std: \[0.25, 0.2, 0.5\]}$' Pixels/net.yaml
+    converts Bytes 'conv flatten global_avg_pool linear relu'
+    [[ $stderr == *'have pixels from 0 to 255; `normalize` of the experiment does it here' ]] || fail "$stderr"
+    grep -q '^normalize: {mean: \[0.5, 0.5, 0.5\], std: \[0.5, 0.5, 0.5\]}$' Bytes/net.yaml
+    converts Half 'conv flatten global_avg_pool linear relu scale'
+    [[ $stderr == *'the pixels are normalised here before forward scales them' ]] || fail "$stderr"
+}
+
+@test "modules as scripts for several devices have them: what is inside, and back" {
+    converts 'wrapped()' 'batch_norm conv flatten global_avg_pool linear relu'
+    grep -q '^sync_batch_norm: true$' 'wrapped()/net.yaml'
+    "$BIN/synth-cifar" -q --train 144 --test 8 --shape 3,17,17 --out data
+    succeeds from_torch train "$NETS:wrapped" data run
+    [[ $output == *'All keys matched'* ]] || fail "$output"
 }
 
 @test "a trained model goes back into its module, with strict=True" {
@@ -98,33 +152,76 @@ Transposed|return self.head(|layers.1 .ConvTranspose2d.: no layer does this; the
 Dilated|return self.head(|layers.1 .Conv2d.: dilation is 1 here
 Reflected|return F.pad(|padding is with zeros here
 Twice|return self.layers[1](|layers.1 .Conv2d.: the layer is used twice
-OwnTensor|return x * self.factor|a factor is a number, or a parameter with one value per channel
-OwnSum|return x + self.shift|a tensor of the module's own
+OwnTensor|return x * self.factor|'factor' is no number, and has not one value for each channel
+Positions|return x + self.positions|'positions' is no number, and has not one value for each channel
+ClassToken|tokens = torch.cat(|no layer holds values of its own, as a class token
+Standardised|return F.conv2d(|its weight is computed from other tensors
 Constant|return x + 1|adding a constant is not here
 Backward|return F.relu(x.flip|no layer does this
 Samples|return F.relu(x[|values move between samples
 Random||forward draws random numbers by itself
 Softmax|return F.softmax(|cross entropy contains it
+Attention|return (tokens @|no layer multiplies two values of the network as matrices, as attention does
+OneSlope|return self.head(|layers.1 .PReLU.: a slope for all channels together is not here
+Unlike|return F.adaptive_max_pool2d(|the windows have unlike sizes
+Indices|return F.max_pool2d(|the places of the largest values are no output here
 Raises|return x.nothing|forward fails: AttributeError: .*nothing
 RaisesEarly|super().__init__(nn.Conv2d(4, 4 / 2|nets.py:RaisesEarly' fails: TypeError
 Cumulative|return self.head(|momentum=None is not here
 Tied|return self.head(|layers.2 .Conv2d.: its weight is also that of 'layers.1'
 WeightNorm||layers.1 .Conv2d.: its weight is computed from other tensors
-Columns|return self.rows(|a linear layer takes a vector, of a sample or of each position
 compiled||a compiled module shows none of its operations
 Absent||name 'Absent' is not defined
+ListOf|x = layer(x)|its weight is no parameter of the network, .*: modules in a plain list
+Blanks|return self.a_b(|'a_b' is already the name of another layer: names differ here by more than blanks
 END
 }
 
-@test "the largest value of each channel, of any image: the same network" {
-    converts Largest 'add conv flatten global_avg_pool linear max_pool zero_pad'
+@test "what forward does besides its layers is refused with the line of the source" {
+    local name line why
+    while IFS='|' read -r name line why; do
+        TOOL=from_torch fails_with 3 "$why" from_torch "$NETS:$name" --input 3,17,17 --out "$name"
+        [ -z "$line" ] || [[ $stderr == "from_torch: nets.py:"*": $line"* ]] || fail "$name: $stderr"
+        nothing_in "$name"
+    done <<'END'
+Moody|return F.relu(x) if self.training|forward is another one in evaluation
+Rescaled|return x if self.training|forward is another one in evaluation
+Fickle|return F.relu(x) if Fickle|forward does something else when it runs again
+FrozenNorm|return self.head(|layers.1 .BatchNorm2d.: it is in evaluation mode while the network trains
+HalfStopped|return self.head(|layers.0.weight: a gradient reaches it on one way, and is stopped on another
+StraightThrough|return F.relu(x)|a torch.autograd.Function has a gradient of its own
+Hooked||head .Linear.: a hook of its own changes or sees its gradient
+HalfPrecision|return F.relu(x.half())|arithmetic is in float32 here
+Asks|return F.relu(x) if x.mean()|forward goes on by a value of the network
+Reads|return F.relu(x)|forward goes on by a value of the network
+Total|return F.relu(x) - x.mean()|a mean is over all rows and columns here
+ThroughView|return self.head(|its input was changed in place through another view of it
+Contrast|return super().forward(|the input's normalisation is .normalize:
+TwoScales|return self.head(|the input is read with another scale or shift elsewhere
+OddDepth|return self.skip(x)|it does something else than to drop whole samples
+MixedSync||some of its batch norms are SyncBatchNorm and some are not
+Binary||one output: the loss here is cross entropy, which has an output for each of the two classes
+Probabilities|return torch.sigmoid(|sigmoid: cross entropy is the loss here, and takes the logits
+END
 }
 
-@test "what the tools refuse has the line of the source, too" {
-    TOOL=from_torch fails_with 3 'nets.py:[0-9]*: x = F.relu.x.: relu1000: a model may have at most 1000 layers' \
-        from_torch "$NETS:Deep" --input 3,17,17 --out deep
-    TOOL=from_torch fails_with 3 "nets.py:[0-9]*: return self.head.*layers.2: 'size': expected an integer between 1 and 64" \
-        from_torch "$NETS:WideWindow" --input 3,17,17 --out wide
+@test "what the tools refuse has the line of the source, too, and leaves nothing" {
+    local name line why
+    while IFS='|' read -r name line why; do
+        TOOL=from_torch fails_with 3 "$why" from_torch "$NETS:$name" --input 3,17,17 --out "$name"
+        [ -z "$line" ] || [[ $stderr == "from_torch: nets.py:"*": $line"* ]] || fail "$name: $stderr"
+        nothing_in "$name"
+    done <<'END'
+Deep|x = F.relu(x)|relu1000: a model may have at most 1000 layers
+WideWindow|return self.head(|layers.2: 'size': expected an integer between 1 and 64, got '70'
+LongName|return getattr(|'name': expected 1 to 127 letters
+Alternating||61 patterns say which of its tensors are not trained
+END
+    # Of the file as a whole: with the place that it would have.
+    echo 'from torch.nn import *
+net = Sequential(Conv2d(20, 4, 3), AdaptiveAvgPool2d(1), Flatten(), Linear(4, 10))' >net.py
+    TOOL=from_torch fails_with 3 "out/models/net.yaml:4:9: 'input'" from_torch net.py:net --input 20,17,17 --out out
+    nothing_in out
 }
 
 @test "from_torch: command lines, and nothing that exists is touched" {
@@ -142,7 +239,7 @@ END
     for file in models/mine.yaml models/mine.safetensors mine.yaml mine-ddp4.yaml; do [ -s "$file" ]; done
     grep -q '^dataset: cifar10$' mine.yaml
     cp -r models before
-    fails_with 2 "'./models/mine.yaml' exists: give another --name or --out" \
+    fails_with 2 "'./models/mine.yaml' exists: --force replaces it, another --name or --out leaves it" \
         from_torch "$NETS:Dense" --input 3,32,32 --out . --name mine
     diff -r models before
     succeeds from_torch "$NETS:Dense" --input 3,17,17 --out . --dataset own
@@ -152,7 +249,8 @@ END
 @test "a folder of the user's that is called torch has lines like any other" {
     mkdir -p torch/importlib
     cp "$NETS" torch/importlib/nets.py
-    TOOL=from_torch fails_with 3 'nets.py:[0-9]*: return x . 1: ' from_torch torch/importlib/nets.py:Constant --input 3,17,17
+    TOOL=from_torch fails_with 3 'nets.py:[0-9]*: return x . 1: adding a constant is not here' \
+        from_torch torch/importlib/nets.py:Constant --input 3,17,17
 }
 
 @test "torchvision's networks: the same networks" {

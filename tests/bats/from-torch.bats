@@ -128,6 +128,19 @@ converts() {
     [[ $output == *'All keys matched'* ]] || fail "$output"
 }
 
+@test "a small network is compared with PyTorch; another one is not written: exit code 4" {
+    succeeds from_torch "$NETS:Relu" --input 3,17,17 --out .
+    [[ $output == *$' 10 classes\nthe same network' ]] || fail "$output"
+    run from_torch "$NETS:Late" --input 3,17,17 --out late
+    [ "$status" -eq 4 ] || fail "exit code $status: $output"
+    [[ $output == *'a step of SGD'*$'\nNOT the same network'*'nothing was written'* ]] || fail "$output"
+    [ ! -e late ]
+    succeeds from_torch "$NETS:Late" --input 3,17,17 --out late --no-check
+    [ -s late/late.yaml ]
+    succeeds from_torch "$NETS:Relu" --input 3,1024,1024 --out large
+    [[ $output != *network && $stderr == *'not compared with PyTorch'* ]] || fail "$output$stderr"
+}
+
 @test "a trained model goes back into its module, with strict=True" {
     succeeds from_torch "$NETS:Dense" --input 3,32,32 --out .
     "$BIN/synth-cifar" -q --train 144 --test 8 --out data
@@ -244,6 +257,47 @@ net = Sequential(Conv2d(20, 4, 3), AdaptiveAvgPool2d(1), Flatten(), Linear(4, 10
     diff -r models before
     succeeds from_torch "$NETS:Dense" --input 3,17,17 --out . --dataset own
     grep -q '^dataset: own$' dense.yaml
+}
+
+@test "--force: the network anew, the recipe as it was edited, and an older run as it was" {
+    cat >net.py <<'END'
+from nets import OptionA, Sync
+END
+    cp "$NETS" nets.py
+    make_run() { succeeds "$BIN/pipeline" experiment EXP=./net.yaml DATA=data ARTIFACTS=artifacts; }
+    "$BIN/synth-cifar" -q --train 144 --test 16 --out data
+    succeeds from_torch net.py:OptionA --input 3,32,32 --out . --name net --dataset synthetic
+    sed -i 's/^epochs: 10$/epochs: 1/' net.yaml
+    make_run
+    local old
+    old=$(readlink -f artifacts/net-data=data/seed-42)
+    cp -r "$old" before
+    succeeds from_torch net.py:Sync --input 3,32,32 --out . --name net --force
+    grep -q '^epochs: 1$' net.yaml
+    grep -q '^dataset: synthetic$' net.yaml
+    grep -q '^sync_batch_norm: true$' net.yaml
+    ! grep -q 'trained_epochs' net.yaml || fail "$(cat net.yaml)"
+    make_run
+    [ "$(readlink -f artifacts/net-data=data/seed-42)" != "$old" ]
+    diff -r "$old" before
+    # What is refused replaces nothing.
+    cp -r models before-models
+    cp net.yaml before.yaml
+    TOOL=from_torch fails_with 3 'no layer does this' from_torch "$NETS:Softmax" --input 3,32,32 --out . --name net --force
+    run from_torch "$NETS:Late" --input 3,32,32 --out . --name net --force
+    [ "$status" -eq 4 ] || fail "exit code $status: $output"
+    diff -r models before-models
+    cmp net.yaml before.yaml
+}
+
+@test "without PyTorch: how to install it, or why it cannot be imported" {
+    mkdir absent broken
+    echo 'raise ModuleNotFoundError("No module named '"'torch'"'", name="torch")' >absent/torch.py
+    echo 'raise ImportError("libcudart.so.12: cannot open shared object file")' >broken/torch.py
+    TOOL=from_torch fails_with 1 'PyTorch is not installed for .*pip install torch.*apt install python3-torch' \
+        env PYTHONPATH="absent:$ROOT/python" "$PYTHON" -m lockstep.from_torch net.py:Net --input 3,17,17
+    TOOL=from_torch fails_with 1 'PyTorch cannot be imported by .*: libcudart.so.12: cannot open' \
+        env PYTHONPATH="broken:$ROOT/python" "$PYTHON" -m lockstep.from_torch net.py:Net --input 3,17,17
 }
 
 @test "a folder of the user's that is called torch has lines like any other" {

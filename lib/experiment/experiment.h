@@ -107,6 +107,11 @@ int experiment_epochs(const experiment *e, uint64_t steps_per_epoch);
 enum { EXPERIMENT_MOST_KEYS = 128 };
 size_t experiment_keys(const char *keys[EXPERIMENT_MOST_KEYS]);
 
+// Lists the keys that differ from their defaults and that nothing reads if it is trained by this
+// strategy, which the other settings decide: a YAML_SEQUENCE of lines for the user, "'stages' has
+// no effect here: strategy 'mp' alone reads it". yaml_free it.
+yaml_node *experiment_idle(const experiment *e, strategy_kind strategy) MUST_CHECK;
+
 // For cli_tool.answer: "did you mean '--set epochs=1'?".
 void experiment_answer_option(const char *name, const char *value, char text[HINT_BYTES]);
 

@@ -3,13 +3,40 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hint.h"
+#include "base/memory.h"
 #include "compute/backend.h"
 #include "data/mixup.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+
+// ---- Who reads a key ----
+
+static bool is_cut(const experiment *e, strategy_kind strategy) {
+    (void)e;
+    return strategy == STRATEGY_MP;
+}
+
+// Another world size than V may be meant for the other strategies; V is also its default.
+static bool has_ranks(const experiment *e, strategy_kind strategy) {
+    return strategy != STRATEGY_SINGLE || e->world_size == e->virtual_shards;
+}
+
+static bool joins_shards(const experiment *e, strategy_kind strategy) {
+    (void)strategy;
+    bool norms = false;
+    for (int i = 0; i < e->model.program.count; i++)
+        norms = norms || e->model.program.layers[i].kind == LAYER_BATCH_NORM;
+    return norms && e->virtual_shards > 1;
+}
+
+static const field_reader by_pipeline = {"strategy 'mp' alone reads it", is_cut};
+static const field_reader by_ranks = {"strategies 'dp', 'ddp' and 'mp' alone read it", has_ranks};
+static const field_reader by_batch_norm = {"batch norm over several virtual shards alone reads it",
+                                           joins_shards};
 
 // ---- The table ----
 
@@ -43,7 +70,7 @@ const field experiment_fields[] = {
     {"strategy", FIELD_CHOICE, false, AT(strategy), .words = {"single", "dp", "ddp", "mp"},
      .speed = true},
     {"world_size", FIELD_INTEGER, false, AT(world_size), 1, ENGINE_MAX_SHARDS, .otherwise = 1,
-     .speed = true},
+     .speed = true, .read_by = &by_ranks},
     {"virtual_shards", FIELD_INTEGER, false, AT(virtual_shards), 1, ENGINE_MAX_SHARDS,
      .speed = true},
     {"shard_seed", FIELD_SEED, false, AT(shard_seed)},
@@ -98,7 +125,8 @@ const field experiment_fields[] = {
     {"initial_weights.file", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_weights},
     {"initial_weights.except", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_except},
     {"tensors", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_tensors, .speed = true},
-    {"sync_batch_norm", FIELD_FLAG, false, AT(sync_batch_norm), .speed = true},
+    {"sync_batch_norm", FIELD_FLAG, false, AT(sync_batch_norm), .speed = true,
+     .read_by = &by_batch_norm},
     {"label_smoothing", FIELD_NUMBER, false, AT(label_smoothing), 0, 1, .below = true,
      .single = true, .silent = true},
     {"mixup.alpha", FIELD_NUMBER, false, AT(mixup_alpha), 0, MIXUP_MOST, .silent = true,
@@ -114,7 +142,8 @@ const field experiment_fields[] = {
     {"stop_at.accuracy", FIELD_NUMBER, false, AT(early_stopping.stop_at), 0, 1, .silent = true},
     {"tta", FIELD_CHOICE, false, AT(tta), .silent = true,
      .words = {"none", "mirror", "mirror-shift"}},
-    {"stages", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_stages, .speed = true},
+    {"stages", FIELD_CUSTOM, false, FIELD_NO_PLACE, .read = field_read_stages, .speed = true,
+     .read_by = &by_pipeline},
     {"drop_last", FIELD_FLAG, false, AT(drop_last), .silent = true},
     {"average.kind", FIELD_CHOICE, false, AT(average.kind), .words = {"none", "ema", "lookahead"},
      .silent = true, .speed = true},
@@ -326,8 +355,8 @@ static status missing(experiment_reading *r, const field *f) {
     return yaml_error(parent ? parent : r->root, r->err, "'%s' is missing", f->path);
 }
 
-static bool has_default(experiment *e, const field *f) {
-    const void *place = place_of(e, f->place);
+static bool has_default(const experiment *e, const field *f) {
+    const void *place = (const char *)e + f->place;
     switch (f->type) {
     case FIELD_CHOICE: return *(const unsigned *)place == (unsigned)f->otherwise;
     case FIELD_INTEGER: return *(const int *)place == (int)f->otherwise;
@@ -364,4 +393,20 @@ status experiment_read_field(experiment_reading *r, const field *f) {
     else
         yaml_free(resolved);
     return rc;
+}
+
+// ---- Keys without effect ----
+
+yaml_node *experiment_idle(const experiment *e, strategy_kind strategy) {
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    for (size_t i = 0; i < experiment_field_count; i++) {
+        const field *f = &experiment_fields[i];
+        if (!f->read_by || f->read_by->reads(e, strategy)) continue;
+        if (f->place == FIELD_NO_PLACE ? !yaml_get(e->resolved, f->path) : has_default(e, f))
+            continue;
+        char *line = memory_format("'%s' has no effect here: %s", f->path, f->read_by->who);
+        yaml_append(list, yaml_new_string(line));
+        free(line);
+    }
+    return list;
 }

@@ -18,6 +18,13 @@ typedef enum field_type {
 
 enum { FIELD_NO_PLACE = -1 };
 
+// Who reads a key where not everybody does: a clause, and whether that is so for an experiment that
+// is trained by this strategy.
+typedef struct field_reader {
+    const char *who;
+    bool (*reads)(const experiment *e, strategy_kind strategy);
+} field_reader;
+
 typedef struct field {
     const char *path; // dotted: "optimizer.lr"
     field_type type;
@@ -37,6 +44,7 @@ typedef struct field {
     // 1 + the first hyperparameter that it sets: optimizer_kind_traits tells to which kinds of
     // optimizer it applies, and what is then the default. 0: it sets none.
     int hyper;
+    const field_reader *read_by; // NULL: every training, or its evaluation or report
     // FIELD_CUSTOM: checks `node` (NULL: absent), fills the struct and stores the resolved value,
     // if any, in *resolved.
     status (*read)(experiment_reading *r, const yaml_node *node, yaml_node **resolved);

@@ -79,6 +79,23 @@ static status check_jobs(const pipeline *p, const planned_runs *runs, error *err
     return STATUS_OK;
 }
 
+// Says which keys nothing reads, of each file once.
+static void say_idle(const pipeline *p, const planned_runs *runs) {
+    strvec said = {0};
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        yaml_node *idle = experiment_idle(&r->e, r->e.strategy);
+        for (size_t k = 0; k < idle->count; k++) {
+            char *line = memory_format("%s: %s", r->file, idle->items[k]->text);
+            if (!strvec_has(&said, line)) p->say("note", r->file, idle->items[k]->text);
+            strvec_add(&said, line);
+            free(line);
+        }
+        yaml_free(idle);
+    }
+    strvec_release(&said);
+}
+
 static bool is_comparison(pipeline_command c) {
     return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
 }
@@ -92,6 +109,7 @@ status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
     if (s->dry_run) say_downloads(p, runs);
     NEED(resolve_data_and_keys(p, runs, is_comparison(s->command), err));
     say_names(p, runs);
+    say_idle(p, runs);
     if (s->dry_run || s->command == COMMAND_EXPLAIN) say_planned(p, runs);
     NEED(turn_stages_plan(p, runs, err));
     NEED(check_jobs(p, runs, err));

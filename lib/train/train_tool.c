@@ -386,6 +386,15 @@ static status print_key(const train_settings *s, const experiment *e, manifest *
     return rc == STATUS_OK ? manifest_print_key(m, answers, err) : rc;
 }
 
+// Says which keys nothing reads, unless the program that started this one does. Pipelines are cut
+// whatever strategy the experiment names.
+static void warn_of_idle(const train_settings *s, const experiment *e) {
+    if (s->command || s->turns || !train_settings_lead(s)) return;
+    yaml_node *idle = experiment_idle(e, s->strategy == &strategy_mp ? STRATEGY_MP : e->strategy);
+    for (size_t i = 0; i < idle->count; i++) log_warn(s->log, "%s", idle->items[i]->text);
+    yaml_free(idle);
+}
+
 static status train(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
                     error *err) {
     train_run run = {0};
@@ -433,6 +442,7 @@ static status run(train_tool *t, int argc, char **argv, FILE *answers, error *er
     settings.argc = argc;
     settings.argv = argv;
     TRY(manifest_begin(&m, t->name, TRAIN_BITS, argc, argv, err));
+    if (!t->print_key) warn_of_idle(&settings, &e);
     if (t->print_key)
         rc = print_key(&settings, &e, &m, answers, err);
     else if (t->dry_run)

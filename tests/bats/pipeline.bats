@@ -558,3 +558,17 @@ models() {
     succeeds "$BIN/plan" ladder "$TINY" begun.yaml
     [[ $output == *"initial_weights={file: weights.st.zst, except: [fc1.*]}"* ]] || fail "$output"
 }
+
+@test "a key that another setting leaves without effect is named: by the pipeline, or by the train tool" {
+    local line="'stages' has no effect here: strategy 'mp' alone reads it"
+    write_experiment "$WORK/cut.yaml"
+    echo 'stages: [fc1]' >>"$WORK/cut.yaml"
+    succeeds run_pipeline experiment "$WORK/cut.yaml" DRY_RUN=1
+    [[ $output == *"note      $WORK/cut.yaml: $line"* && $stderr != *"no effect"* ]] || fail "$output" "$stderr"
+    succeeds run_pipeline experiment "$WORK/cut.yaml"
+    [[ $output == *"note      $WORK/cut.yaml: $line"* && $stderr != *"no effect"* ]] || fail "$output" "$stderr"
+    succeeds "$BIN/train-ddp" -q --experiment "$WORK/cut.yaml" --train "$ARTIFACTS/data/synthetic/train.st.zst" --out "$WORK/out"
+    [ "$stderr" = "train-ddp: $line" ] || fail "$stderr"
+    succeeds "$BIN/train-mp" -q --experiment "$WORK/cut.yaml" --train "$ARTIFACTS/data/synthetic/train.st.zst" --out "$WORK/mp"
+    [ -z "$stderr" ] || fail "$stderr"
+}

@@ -726,6 +726,45 @@ static void early_stopping_waits_for_its_patience(void **state) {
     }
 }
 
+// Which keys nothing reads in `whole` with these assignments: the first words, with commas.
+static void idles(const char *first, const char *second, strategy_kind strategy,
+                  const char *expected) {
+    const char *const set[] = {first, second};
+    experiment e;
+    error err = {0};
+    char found[200] = "";
+    if (load_set(whole, &e, &err, set, 2) != STATUS_OK) fail_msg("%s", err.message);
+    yaml_node *idle = experiment_idle(&e, strategy);
+    for (size_t i = 0; i < idle->count; i++) {
+        const size_t used = strlen(found);
+        snprintf(found + used, sizeof found - used, "%s%.*s", used ? "," : "",
+                 (int)strcspn(idle->items[i]->text, " "), idle->items[i]->text);
+    }
+    assert_string_equal(found, expected);
+    yaml_free(idle);
+    experiment_release(&e);
+}
+
+static void keys_that_nothing_reads_are_listed(void **state) {
+    (void)state;
+    experiment e;
+    idles("epochs=1", "seed=1", STRATEGY_DDP, "'stages'");
+    idles("virtual_shards=1", "world_size=1", STRATEGY_SINGLE, "'sync_batch_norm','stages'");
+    idles("sync_batch_norm=false", "seed=1", STRATEGY_MP, "");
+    idles("sync_batch_norm=false", "stages=null", STRATEGY_DP, "");
+    idles("sync_batch_norm=false", "stages=null", STRATEGY_SINGLE, "'world_size'");
+    idles("world_size=4", "sync_batch_norm=null", STRATEGY_SINGLE, "'stages'"); // of V's default
+    must_load("schema: lockstep.experiment/1\nname: x\ndataset: mnist\nmodel: small\n"
+              "global_batch: 64\nepochs: 10\nstrategy: ddp\nstages: [fc1]\n"
+              "optimizer: {kind: sgd, lr: 0.001}\n",
+              &e);
+    yaml_node *idle = experiment_idle(&e, e.strategy);
+    assert_string_equal(idle->items[0]->text,
+                        "'stages' has no effect here: strategy 'mp' alone reads it");
+    yaml_free(idle);
+    experiment_release(&e);
+}
+
 static void differences_that_change_bits_are_named(void **state) {
     (void)state;
     difference("optimizer.lr=0.2", "optimizer.lr");
@@ -766,6 +805,9 @@ static void shipped_experiments_are_valid(void **state) {
         if (experiment_read(&e, c.items[i].path, NULL, 0, &err) != STATUS_OK)
             fail_msg("%s", err.message);
         assert_string_equal(e.name, c.items[i].name); // found by its own name
+        yaml_node *idle = experiment_idle(&e, e.strategy);
+        if (idle->count) fail_msg("%s: %s", c.items[i].path, idle->items[0]->text);
+        yaml_free(idle);
         experiment_release(&e);
     }
     catalog_release(&c);
@@ -791,6 +833,7 @@ int main(void) {
         cmocka_unit_test(bad_assignments_are_usage_errors),
         cmocka_unit_test(models_are_found_by_name_and_path),
         cmocka_unit_test(stages_need_no_shards),
+        cmocka_unit_test(keys_that_nothing_reads_are_listed),
         cmocka_unit_test(differences_that_change_bits_are_named),
         cmocka_unit_test(more_epochs_continue_if_the_first_ones_are_unchanged),
         cmocka_unit_test(shipped_experiments_are_valid),

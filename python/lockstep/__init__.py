@@ -8,10 +8,10 @@
     run["train/model"].metadata["model"]             # their metadata
     net.load_state_dict(lockstep.state_dict(net, run["train/model"]))    # in a torch.nn.Module
     run["train/steps"]["loss"]                       # series: a pandas DataFrame, or a dict of NumPy arrays
-    run["train/manifest"]["results"]["accuracy"]     # manifests and other YAML files: dicts
+    run["train/manifest"]["results"]["test_accuracy"]       # manifests and other YAML files: dicts
     lockstep.read("artifacts/ddp4/report/report.csv")       # the figures of a report or a comparison: also a table
 
-    lockstep.runs("artifacts")                       # all kept runs: settings, accuracy, seconds, path; also a table
+    lockstep.runs("artifacts")    # kept runs: accuracy, seconds_per_epoch, path, settings; a DataFrame, or a list of dicts
 
     lockstep.run("evaluate", "--model", "model.st.zst", "--data", "test.st.zst", "--out", "evaluation")
 

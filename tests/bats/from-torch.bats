@@ -290,6 +290,42 @@ END
     cmp net.yaml before.yaml
 }
 
+@test "every line of help(lockstep), and of the page on the wheel, does what it says" {
+    cp "$NETS" nets.py
+    "$BIN/synth-cifar" -q --train 144 --test 16 --out data
+    succeeds from_torch nets.py:OptionA --input 3,32,32 --out . --name ddp4 --dataset synthetic --no-check
+    sed -i 's/^epochs: 10$/epochs: 1/' ddp4.yaml
+    succeeds "$BIN/pipeline" experiment EXP=./ddp4.yaml DATA=data ARTIFACTS=artifacts
+    ln -s ddp4-data=data artifacts/ddp4
+    ln -s ddp4/report artifacts/compare-single-ddp4
+    ln -s artifacts/ddp4/seed-42/train/model.st.zst data/test.st.zst .
+    cat >examples.py <<'END'
+import re, sys
+sys.path[:0] = [sys.argv[1] + "/python", "."]
+import torch, lockstep, nets
+
+def execute(lines, names):
+    for line in lines:
+        try:
+            code = compile(line, line, "eval")
+        except SyntaxError:
+            exec(line, names)
+        else:
+            names["results"].append(eval(code, names))
+
+names = {"lockstep": lockstep, "torch": torch, "net": nets.OptionA(), "results": []}
+execute(re.findall("^    (\\S.*)", lockstep.__doc__, re.M), names)
+page = open(sys.argv[1] + "/docs/installing.md").read().partition("```python\n")[2].partition("```")[0]
+execute(page.splitlines(), names)
+rows = names["runs"] if isinstance(names["runs"], list) else names["runs"].to_dict("records")
+assert {"accuracy", "seconds_per_epoch", "executions", "path", "optimizer.lr"} <= set(rows[0]), rows
+assert isinstance(names["figures"]["value"][0], float) and "runs" in names["facts"], names["facts"]
+print(len(names["results"]), "values")
+END
+    succeeds with_torch "$WORK/examples.py" "$ROOT"
+    [ "$output" = '13 values' ] || fail "$output"
+}
+
 @test "without PyTorch: how to install it, or why it cannot be imported" {
     mkdir absent broken
     echo 'raise ModuleNotFoundError("No module named '"'torch'"'", name="torch")' >absent/torch.py

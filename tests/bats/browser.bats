@@ -92,7 +92,7 @@ END
         a_run "c/$i" name=dp4 ranks=1 cores=2 right=64 "$busy" epochs="2,0.$((10 - 2 * i)),0.$((10 - 2 * i))"
     done
     looks_good busy b c --baseline a
-    says busy-en/report.md "; other programs used up to 0.9 of 2 cores in 9 of 9 executions"
+    says busy-en/report.md "Other programs used up to 0.9 of 2 cores in 9 of 9 executions"
     [ "$(json busy-en/report.json "[i['pale'] for i in page['charts']['time_accuracy']['items']]")" = "[False, True, True]" ]
     # No ratio without a verdict, and none of more ranks than cores.
     ! grep -E '^\| \*\*(ddp4|dp4)\*\* .*[0-9]×' busy-en/report.md || fail "a ratio is shown"

@@ -111,7 +111,7 @@ of() {
     [ "$(steps "$folder/report/report.json" "s['compared']['identical']")" = "01-loader-workers 03-world-size" ]
     # Tables first: the last lines are what one sees.
     [[ $answer == *$'\nControl: scaled rate '*$'\nWhat makes the difference from a to b?\n'* ]] || fail "$answer"
-    [[ $answer == *$'\nEach run was executed once: '* ]] || fail "$answer"
+    [[ $answer == *$'\nEach run was executed once.'* ]] || fail "$answer"
     # A verdict takes three executions; without one no change of time is shown.
     grep -Eq '^\| \*\*World size, strategy\*\* \| [0-9.]+(†)? \| no verdict' "$folder/report/report.md" ||
         fail "$(cat "$folder/report/report.md")"
@@ -226,7 +226,7 @@ a_rung() {
     grep -q '^| \*\*Control: scaled rate\*\* | 72.00 % | +32.00 |' out/report.md
     grep -q '^| \*\*Rest: augment, seed\*\* | 41.00 % | +1.00 |' out/report.md
     [ "$(of 05-rest "c['baseline'], c['accuracy_verdict']['missing']")" = "('03-global-batch', 'seeds')" ]
-    says out/report.md '<small>A verdict on accuracy needs runs of one common seed, or of 3: SET="repeats=3".</small>'
+    says out/report.md 'A verdict on accuracy needs runs of one common seed, or of 3: SET="repeats=3".'
     [ "$(json out/report.json "[s['cause'] for s in page['plan']['items'] if s['cause']]")" = \
         "[{'most': True, 'one_seed': True, 'step': '03-global-batch'}]" ]
     grep -Eq '^\*\*The accuracy was lost because the learning rate was not scaled with the batch\*\*: a scaled rate gives back \+32\.00 points \[.*\], with one seed\.$' out/report.md
@@ -264,7 +264,7 @@ a_rung() {
     grep -q '^- There is no verdict on the time of any step.$' out/report.md
     [ "$(of all "c['time']['kind'], c['time']['missing'], c['time']['subject']")" = "('none', 'executions', 1)" ]
     grep -q '^| \*\*Loader workers\*\* | .* | no verdict: 1 of 3 executions |' out/report.md
-    says out/report.md '<small>A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3.</small>'
+    says out/report.md 'A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3.'
 }
 
 @test "the learning rate is not called the cause if scaling it recovers little or nothing was lost" {

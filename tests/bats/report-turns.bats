@@ -116,7 +116,7 @@ interval() {
     two_runs
     turns t others=0.9 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns t --out out
-    says out/report.md "; other programs used 0.9 of 2 cores while arms took turns, and the intervals include what that cost."
+    says out/report.md "Other programs used 0.9 of 2 cores while arms took turns, and the intervals include what that cost."
     [ "$(json out/report.json "page['turns']['others'], page['turns']['cores']")" = "0.9 2" ]
     turns u others=0.05 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns u --out quiet
@@ -149,11 +149,11 @@ interval() {
     turns t a:0.001 b:0.0012
     succeeds "$REPORT" b --baseline a --turns t --out out
     grep -qE '^\*\*b costs [0-9.]+–[0-9.]+ % more time on these 2 cores\*\*' out/report.md || fail "$(grep costs out/report.md)"
-    says out/report.md "Times with † are simulated, and say nothing about that many devices: b ran 4 ranks on 2 cores."
+    says out/report.md "Times with † are of 4 ranks on 2 cores: they say nothing about as many devices."
     says out/report.md "| only the cost of 4 ranks here |"
     [ "$(compared out/report.json b "c['time']['kind'], c['simulated'], c['crowd']['devices'], c['crowd']['needed']")" = "('cost', True, 2, 4)" ]
     succeeds "$REPORT" b --baseline a --turns t --out zh --lang zh
-    says zh/report.md "带 † 的用时为模拟值，不能说明那么多设备的情况：b 在 2 个核心上运行 4 个进程。"
+    says zh/report.md "带 † 的用时来自在 2 个核心上运行的 4 个进程，不能说明那么多设备的情况。"
     says out/report.csv ",s,SIMULATED,t/manifest.yaml: results.seconds_per_sample.1,"
 }
 
@@ -173,7 +173,7 @@ interval() {
     succeeds "$REPORT" b c --baseline a --turns t --out out
     says out/report.md "s / epoch of a, b: the time per sample while arms took turns"
     says out/report.md "| no verdict: 1 of 3 executions |"
-    says out/report.md "<small>A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3.</small>"
+    says out/report.md "A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3."
     [ "$(compared out/report.json c "c['time']['kind'], c['time']['missing'], c['time']['subject']")" = "('none', 'executions', 1)" ]
     [ "$(figure out/report.csv c.seconds_per_epoch)" = 1 ]
     # That of a's training, not of its turns, which took 0.64 s.

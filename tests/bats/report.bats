@@ -432,7 +432,7 @@ END
     succeeds "$REPORT" a --out out
     says out/report.md "An epoch took 1.00† s, the whole training 6.50† s."
     says out/report.md "tiny†, µs / sample"
-    [ "$(grep -c "Times with † are simulated" out/report.md)" -eq 1 ] || fail "the footnote is missing"
+    [ "$(grep -c "Times with † are of " out/report.md)" -eq 1 ] || fail "the footnote is missing"
     [ "$(json out/report.json "' '.join(str(page['runs'][0]['crowd'][k]) for k in ('ranks', 'threads', 'devices'))")" = "4 2 4" ]
     lacks out/report.md SIMULATED
     grep -q '^tiny.seconds_per_epoch,.*,SIMULATED,' out/report.csv
@@ -443,7 +443,7 @@ END
     # A cost measured here is not a verdict on the method.
     grep -Eq '^\*\*tiny costs 9[0-9]–10[0-9] % more time on these 4 cores\*\*' out/report.md
     says out/report.md "| only the cost of 4 ranks here |"
-    says out/report.md "say nothing about that many devices: tiny ran 4 ranks of 2 threads on 4 cores."
+    says out/report.md "Times with † are of 4 ranks of 2 threads on 4 cores: they say nothing about as many devices."
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
 }
 
@@ -463,9 +463,9 @@ END
     thrice a epochs=4,2.49,2.49,2.49 execution="{$machine}"
     thrice b name=ddp epochs=2,1,1,1 execution="{${machine/14,/13,}}"
     succeeds "$REPORT" b --baseline a --out out
-    says out/report.md "; other programs used up to 1.4 of 2 cores in 6 of 6 executions, and threads that were ready to run had no core for up to 73 % of the time. Times and their intervals include what that cost."
-    awk '/^## / { exit } 1' out/report.md | grep -q "other programs used" || fail "it is not on the first screen"
-    [ "$(grep -c "other programs used" out/report.md)" -eq 1 ] || fail "$(cat out/report.md)"
+    says out/report.md "Other programs used up to 1.4 of 2 cores in 6 of 6 executions, and threads that were ready to run had no core for up to 73 % of the time. Times and their intervals include what that cost."
+    awk '/^## / { exit } 1' out/report.md | grep -q "ther programs used" || fail "it is not on the first screen"
+    [ "$(grep -c "ther programs used" out/report.md)" -eq 1 ] || fail "$(cat out/report.md)"
     says out/report.md "| 2.49× | [2.4"
     says out/report.md "| faster |"
     says out/report.md "| 2.49 |"
@@ -473,7 +473,7 @@ END
     thrice c name=full execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 10, "others_seconds": 9.9, "cores": 2}}'
     thrice d name=old
     succeeds "$REPORT" c --baseline d --out unknown
-    says unknown/report.md "; other programs used up to 1.0 of 2 cores in 3 of 6 executions. Times"
+    says unknown/report.md "Other programs used up to 1.0 of 2 cores in 3 of 6 executions. Times"
     # Four ranks that wait for each other.
     thrice e name=quiet execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 19, "waited_seconds": 9, "others_seconds": 0.1, "cores": 2}}'
     succeeds "$REPORT" e --baseline d --out quiet
@@ -745,4 +745,26 @@ standings() {
     succeeds "$REPORT" g h --baseline a --out out
     says out/report.md '**There is no verdict on which is the fastest.**'
     [ "$(standings out/report.json)" = "[None, None, None]" ]
+}
+
+# notes FILE: the small print of the first screen.
+notes() {
+    awk '/^## / { exit } /^<small>/ { print }' "$1" | tail -n +2
+}
+
+@test "what decides is text of the answer; how figures were made is one short line of small print" {
+    thrice a name=single ranks=1 cores=2 shards=1 right=90
+    thrice b name=ddp ranks=4 cores=2 shards=4 right=60 workers=2
+    thrice c name=dp ranks=1 cores=2 right=60
+    succeeds "$REPORT" b c --baseline a --out out
+    says out/report.md 'Times with † are of 4 ranks on 2 cores: they say nothing about as many devices. With one seed of each, the test images compare these models, not the methods: SET="repeats=3" shows whether a difference is chance.'
+    [ "$(notes out/report.md)" = "<small>Every run was executed 3 times or more, and gave the same model bit for bit each time.</small>" ] || fail "$(notes out/report.md)"
+    # The advice is given once.
+    [ "$(grep -c 'EXECUTIONS=' <(awk '/^## / { exit } 1' out/report.md))" -eq 0 ]
+    a_run d name=one
+    a_run e name=two epochs=2,2,2.02,1.98,2
+    succeeds "$REPORT" e --baseline d --out out
+    says out/report.md 'A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3.'
+    [ "$(grep -o 'EXECUTIONS=[0-9]*' <(awk '/^## / { exit } 1' out/report.md) | sort -u)" = "EXECUTIONS=3" ]
+    [ "$(notes out/report.md)" = "<small>Each run was executed once.</small>" ] || fail "$(notes out/report.md)"
 }

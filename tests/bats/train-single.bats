@@ -52,7 +52,7 @@ setup() {
     done
     [ -r /proc/self/schedstat ] || skip "this kernel does not report the waiting time of threads"
     succeeds "$BIN/report" out --out page
-    grep -q "; other programs used up to [0-9.]* of [0-9]* cores in 1 of 1 executions, and threads that were ready to run had no core for" page/report.md ||
+    grep -q "Other programs used up to [0-9.]* of [0-9]* cores in 1 of 1 executions, and threads that were ready to run had no core for" page/report.md ||
         fail "$("$BIN/manifest" get out/manifest.yaml run.execution.machine)"
 }
 

@@ -5,6 +5,15 @@ MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
+# Goals of pipelines/experiment.mk: every variable of the command line is passed to the tool as it was
+# typed; the tool refuses misspelt ones. They are not exported as well, because make would expand them,
+# from make 4.4 on for the first $(shell) already.
+EXPERIMENT_GOALS := quickstart experiment compare explain reproduce submission verify grade runs clean-runs
+ifneq ($(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),)
+GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
+unexport $(GIVEN)
+endif
+
 # ---- Settings: `make print-config` shows what was found. -----------------------------------------------------
 ifneq ($(filter default undefined,$(origin CC)),)
 CC        := gcc

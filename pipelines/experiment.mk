@@ -25,13 +25,6 @@ endif
 # $(call word_of,TEXT): TEXT as one word for the shell, whatever characters it has.
 word_of = '$(subst ','\'',$(1))'
 
-EXPERIMENT_GOALS := quickstart experiment compare explain reproduce submission verify grade runs clean-runs
-# Every variable of the command line is passed to the tool as it was typed; the tool refuses
-# misspelt ones. They are not exported as well, because make would expand them.
-ifneq ($(filter $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),)
-GIVEN := $(foreach v,$(sort $(.VARIABLES)),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
-unexport $(GIVEN)
-endif
 given_words = $(foreach v,$(GIVEN),$(call word_of,$(v)=$(value $(v))))
 HAS_PIPELINE = $(if $(TOOLS_BUILT),,[ -x $(call word_of,$(BIN)/pipeline) ] || { \
     echo $(call word_of,make $@: BIN='$(BIN)' has no program 'pipeline': leave BIN out to build the tools) >&2; exit 2; };)

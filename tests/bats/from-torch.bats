@@ -111,9 +111,11 @@ converts() {
 
 @test "forward that normalises its input: normalize of the experiment" {
     converts Pixels 'conv flatten global_avg_pool linear relu'
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
     [[ $stderr == *'have pixels from 0 to 1; `normalize` of the experiment does it here' ]] || fail "$stderr"
     grep -q '^normalize: {mean: \[0.4, 0.5, 0.25\], std: \[0.25, 0.2, 0.5\]}$' Pixels/net.yaml
     converts Bytes 'conv flatten global_avg_pool linear relu'
+    # shellcheck disable=SC2016
     [[ $stderr == *'have pixels from 0 to 255; `normalize` of the experiment does it here' ]] || fail "$stderr"
     grep -q '^normalize: {mean: \[0.5, 0.5, 0.5\], std: \[0.5, 0.5, 0.5\]}$' Bytes/net.yaml
     converts Half 'conv flatten global_avg_pool linear relu scale'

@@ -88,7 +88,9 @@ static status load_of(const results *r, const published_walk *w, const published
     if (w->time && alone && more) share = seed_group_load_share(&from->runs);
     *made = json_new_text(NULL);
     if (isnan(share.value) || share.value >= 1) return STATUS_OK;
-    const double bound = 1 / (1 - share.value), effect = s->effect.low;
+    // At most: by the upper end of the share, if it has one.
+    const double most = isnan(share.range.high) ? share.value : fmin(share.range.high, 0.999);
+    const double bound = 1 / (1 - most), effect = s->effect.low;
     yaml_free(*made);
     yaml_node *node = *made = yaml_new(YAML_MAPPING);
     yaml_put(node, "experiment", json_new_text(from->name));

@@ -150,11 +150,17 @@ interval() {
     succeeds "$REPORT" b --baseline a --turns t --out out
     grep -qE '^\*\*b costs [0-9.]+–[0-9.]+ % more time on these 2 cores\*\*' out/report.md || fail "$(grep costs out/report.md)"
     says out/report.md "Times with † are of 4 ranks on 2 cores: they say nothing about as many devices."
-    says out/report.md "| only the cost of 4 ranks here |"
+    says out/report.md "| more time with 4 ranks on these 2 cores |"
     [ "$(compared out/report.json b "c['time']['kind'], c['simulated'], c['crowd']['devices'], c['crowd']['needed']")" = "('cost', True, 2, 4)" ]
     succeeds "$REPORT" b --baseline a --turns t --out zh --lang zh
     says zh/report.md "带 † 的用时来自在 2 个核心上运行的 4 个进程，不能说明那么多设备的情况。"
     says out/report.csv ",s,SIMULATED,t/manifest.yaml: results.seconds_per_sample.1,"
+    # A gain is no cost.
+    a_run c name=c cores=2 ranks=4
+    turns u a:0.001 c:0.0008
+    succeeds "$REPORT" c --baseline a --turns u --out gain
+    says gain/report.md "| less time with 4 ranks on these 2 cores |"
+    lacks gain/report.md "cost"
 }
 
 @test "an undecided verdict says how much slower and faster" {

@@ -442,7 +442,7 @@ END
     says out/report.md "]† |"
     # A cost measured here is not a verdict on the method.
     grep -Eq '^\*\*tiny costs 9[0-9]–10[0-9] % more time on these 4 cores\*\*' out/report.md
-    says out/report.md "| only the cost of 4 ranks here |"
+    says out/report.md "| more time with 4 ranks on these 4 cores |"
     says out/report.md "Times with † are of 4 ranks of 2 threads on 4 cores: they say nothing about as many devices."
     grep -q '^tiny.speedup,.*,SIMULATED: costs 9' out/report.csv
 }

@@ -84,7 +84,8 @@ static void clean(text *svg, const char *id, const char *title) {
     text_replace(svg, "' color='", "' fill='");
     text_replace(svg, "=\"black\"", "=\"currentColor\"");
     text_replace(svg, "='black'", "='currentColor'");
-    text_replace(svg, "=\"rgb(  0,   0,   0)\"", "=\"currentColor\""); // whiskers
+    text_replace(svg, "=\"rgb(  0,   0,   0)\"", "=\"currentColor\"");
+    text_replace(svg, "='rgb(  0,   0,   0)'", "='currentColor'"); // whiskers and connectors
     text_replace(svg, "<tspan >", "<tspan>");
     text_replace(svg, "\n\n", "\n");
     text page = {0};

@@ -93,15 +93,12 @@ class Comparison:
             images = torch.tensor(samples["images"]).div(255)
             images = images.mul(translation.normalize[2]) if translation.normalize else images.sub(0.5).div(0.5)
             labels = torch.tensor(samples["labels"].astype("int64"))
-            net = with_statistics(module, images)
+            net = by_pytorch(with_statistics, module, images)
             logits, after = of_lockstep(net, translation, shape[0], folder)
         if translation.layers[-1][0] == "log_softmax":
             logits = logits.log_softmax(1)  # the tools write logits
-        try:
-            exact_logits, exact, before = of_pytorch(net.double(), translation, images, labels)
-            their_logits, theirs, _ = of_pytorch(net.float(), translation, images, labels)
-        except Exception as e:
-            raise failure("a step of PyTorch", e) from e
+        exact_logits, exact, before = by_pytorch(of_pytorch, net.double(), translation, images, labels)
+        their_logits, theirs, _ = by_pytorch(of_pytorch, net.float(), translation, images, labels)
         largest = exact_logits.abs().max().item() or 1
         self.logits = tuple(((value.double() - exact_logits).abs().max() / largest).item() for value in (logits, their_logits))
         least = SMALL * max(rms(exact[name] - before[name]) for name in exact if name.endswith((".weight", ".bias")))
@@ -110,6 +107,14 @@ class Comparison:
         self.worst = max(ours, key=ours.get)
         self.step = ours[self.worst], max(their.values())
         self.same = is_near(self.logits, LOGITS) and is_near(self.step, STEP) and set(after) == set(exact)
+
+
+def by_pytorch(function, *arguments):
+    """Calls a function that runs the module."""
+    try:
+        return function(*arguments)
+    except Exception as e:
+        raise failure("a step of PyTorch", e) from e
 
 
 def is_near(distances, limit):

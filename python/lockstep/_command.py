@@ -94,9 +94,10 @@ def main(arguments=None):
         if not is_same(module, translation, shape, given):
             return 4
         write(translation)
-    except (Unsupported, ValueError, FileExistsError, ToolError) as e:
+    except (ValueError, OSError, ToolError) as e:
         print("from_torch: %s" % e, file=sys.stderr)
-        return e.code if isinstance(e, ToolError) else 3 if isinstance(e, Unsupported) else 2
+        codes = {Unsupported: 3, ValueError: 2, FileExistsError: 2, OSError: 1}
+        return e.code if isinstance(e, ToolError) else next(code for kind, code in codes.items() if isinstance(e, kind))
     return 0
 
 

@@ -412,13 +412,11 @@ def channelwise(t, value, factors, shifts):
         t.refuse("%s is no number, and has not one value for each channel, such as [channels, 1, 1]: no layer has other tensors"
                  % ("'%s'" % own.target if own.target else "a constant"))
 
-    def make(image):
-        return put_channels(t, settle(t, image), image, *vectors)
     value = t.plain(value)
     if value.dim() == 2:
-        made = make(Value.of(t, value.layer, value[:, :, None, None], value.moved()[:, :, None, None]))
+        made = put_channels(t, reshaped(t, settle(t, value), (value.shape[1], 1, 1)), value[:, :, None, None], *vectors)
         return Value.of(t, made.layer, value, made.moved().flatten(1))
-    return on_image(t, value, make, axis)
+    return on_image(t, value, lambda image: put_channels(t, settle(t, image), image, *vectors), axis)
 
 
 def operands(inputs):
@@ -517,11 +515,10 @@ def product_of(t, a, b, output):
         if kind in GATED and read == x.layer and torch.equal(x.moved(), gate.moved()):
             return elementwise(t, GATED[kind], x)
     for whole, gate in ((a, b), (b, a)):
-        axis = axis_of(t, whole)
-        if whole.shape == output.shape and gate_layer(t, gate, axis) and (whole.places is None or not gate_layer(t, whole, axis)):
-            def make(image, gate=gate_layer(t, gate, axis)):
-                return t.put("multiply", [settle(t, image), gate], image)
-            return on_image(t, whole, make, axis)
+        for axis in dict.fromkeys((axis_of(t, whole), 1)):
+            layer = gate_layer(t, gate, axis)
+            if layer and whole.shape == output.shape and (whole.places is None or not gate_layer(t, whole, axis)):
+                return on_image(t, whole, lambda image, layer=layer: t.put("multiply", [settle(t, image), layer], image), axis)
     must(t, a.shape == b.shape, "the second input of a product has the first one's shape, or one value per channel")
     return pairwise(t, "multiply", a, b)
 

@@ -59,7 +59,7 @@ def write(translation):
             os.replace(path + ".new~", path)
     finally:
         for path in made:
-            if os.path.exists(path):
+            if os.path.isfile(path):
                 os.remove(path)
 
 

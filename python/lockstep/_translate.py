@@ -118,7 +118,7 @@ def ready(module):
     try:
         module = copy.deepcopy(module)
     except Exception as e:
-        raise failure("copy.deepcopy of the module", e) from e
+        raise Unsupported("the module cannot be copied (copy.deepcopy): %s: %s" % (type(e).__name__, e)) from e
     for layer in module.modules():
         layer._compiled_call_impl = None
         if isinstance(layer, torch.nn.SyncBatchNorm):
@@ -159,7 +159,7 @@ def check_same(trace, other, why):
         for kind, options in at.layers:
             if these[options["name"]] not in them.values():
                 raise Unsupported("%s%s" % (at.lines[options["name"]], why))
-    raise Unsupported(why)
+    raise Unsupported("%s%s" % (trace.affine_line or other.affine_line, why))
 
 
 # ---- What is trained ----

@@ -5,6 +5,7 @@
 load helpers
 
 NETS=$ROOT/tests/fixtures/nets.py
+REFUSED=$ROOT/tests/fixtures/refused_nets.py
 
 setup() {
     need_tool synth-cifar train-single evaluate
@@ -88,6 +89,11 @@ converts() {
     grep -q '^  "norm.\*": {trained_epochs: 0}$' Plain/net.yaml
 }
 
+@test "operations that are rarely written, and channels that are columns meanwhile: the same network" {
+    converts Odds 'add concat conv flatten global_avg_pool linear max_pool multiply relu scale shuffle slice unflatten'
+    converts Columns 'conv flatten global_avg_pool linear multiply relu shuffle unflatten'
+}
+
 @test "in place, through other names of the same values: the same network" {
     converts Shares 'add concat conv flatten global_avg_pool linear relu scale slice'
 }
@@ -133,11 +139,14 @@ converts() {
 @test "a small network is compared with PyTorch; another one is not written: exit code 4" {
     succeeds from_torch "$NETS:Relu" --input 3,17,17 --out .
     [[ $output == *$' 10 classes\nthe same network' ]] || fail "$output"
-    run from_torch "$NETS:Late" --input 3,17,17 --out late
+    run from_torch "$REFUSED:Late" --input 3,17,17 --out late
     [ "$status" -eq 4 ] || fail "exit code $status: $output"
     [[ $output == *'a step of SGD'*$'\nNOT the same network'*'nothing was written'* ]] || fail "$output"
     [ ! -e late ]
-    succeeds from_torch "$NETS:Late" --input 3,17,17 --out late --no-check
+    succeeds from_torch "$REFUSED:Late" --input 3,17,17 --out late --no-check
+    TOOL=from_torch fails_with 3 'a step of PyTorch fails: RuntimeError: .*modified by an inplace operation' \
+        from_torch "$REFUSED:Unlearned" --input 3,17,17 --out unlearned --check
+    [ ! -e unlearned ]
     [ -s late/late.yaml ]
     succeeds from_torch "$NETS:Relu" --input 3,1024,1024 --out large
     [[ $output != *network && $stderr == *'not compared with PyTorch'* ]] || fail "$output$stderr"
@@ -159,8 +168,8 @@ converts() {
 @test "what no layer does is refused with the line of the source" {
     local name line why
     while IFS='|' read -r name line why; do
-        TOOL=from_torch fails_with 3 "$why" from_torch "$NETS:$name" --input 3,17,17 --out "$name"
-        [ -z "$line" ] || [[ $stderr == "from_torch: nets.py:"*": $line"* ]] || fail "$name: $stderr"
+        TOOL=from_torch fails_with 3 "$why" from_torch "$REFUSED:$name" --input 3,17,17 --out "$name"
+        [ -z "$line" ] || [[ $stderr == "from_torch: "*nets.py:*": $line"* ]] || fail "$name: $stderr"
         nothing_in "$name"
     done <<'END'
 Transposed|return self.head(|layers.1 .ConvTranspose2d.: no layer does this; the nearest is upsample and a convolution
@@ -187,6 +196,24 @@ Tied|return self.head(|layers.2 .Conv2d.: its weight is also that of 'layers.1'
 WeightNorm||layers.1 .Conv2d.: its weight is computed from other tensors
 compiled||a compiled module shows none of its operations
 Absent||name 'Absent' is not defined
+Pool1d|Pool1d = |only the mean of all positions is here
+Gate|Gate = |the second input of a product has the first one's shape, or one value per channel
+Batch|Batch = |the samples of a batch and their values share an axis
+Rows|Rows = |a layer here takes an image, or a vector of features
+Crossed|Crossed = |it moves values as no layer does
+Mirrored|Mirrored = |it orders channels as no shuffle does
+Gaps|Gaps = |it takes some rows or columns that no stride gives
+Zeros|Zeros = |it puts zeros between values
+Shifted|Shifted = |adding a constant to zeros around an image is not here
+Mean|Mean = |a mean is over all rows and columns here
+Biggest|Biggest = |max: no layer does this
+Subtracts|return x - |it subtracts a tensor that is trained; add it
+Divides|return x / |only constants divide; a tensor that is trained can be a factor
+Real|Real = |real: no layer does this
+Picture||of the shape .4, 15, 15. for a sample; expected one value per class
+Nothing||the network returns no tensor that depends on its input
+Scalar|return super|a mean is over all rows and columns here
+Locked||the module cannot be copied .copy.deepcopy.: TypeError
 ListOf|x = layer(x)|its weight is no parameter of the network, .*: modules in a plain list
 Blanks|return self.a_b(|'a_b' is already the name of another layer: names differ here by more than blanks
 END
@@ -195,8 +222,8 @@ END
 @test "what forward does besides its layers is refused with the line of the source" {
     local name line why
     while IFS='|' read -r name line why; do
-        TOOL=from_torch fails_with 3 "$why" from_torch "$NETS:$name" --input 3,17,17 --out "$name"
-        [ -z "$line" ] || [[ $stderr == "from_torch: nets.py:"*": $line"* ]] || fail "$name: $stderr"
+        TOOL=from_torch fails_with 3 "$why" from_torch "$REFUSED:$name" --input 3,17,17 --out "$name"
+        [ -z "$line" ] || [[ $stderr == "from_torch: "*nets.py:*": $line"* ]] || fail "$name: $stderr"
         nothing_in "$name"
     done <<'END'
 Moody|return F.relu(x) if self.training|forward is another one in evaluation
@@ -205,6 +232,8 @@ Fickle|return F.relu(x) if Fickle|forward does something else when it runs again
 FrozenNorm|return self.head(|layers.1 .BatchNorm2d.: it is in evaluation mode while the network trains
 HalfStopped|return self.head(|layers.0.weight: a gradient reaches it on one way, and is stopped on another
 StraightThrough|return F.relu(x)|a torch.autograd.Function has a gradient of its own
+OtherPixels|return super().forward(|forward is another one in evaluation
+Autocast|return self.head(|it computes in bfloat16
 Hooked||head .Linear.: a hook of its own changes or sees its gradient
 HalfPrecision|return F.relu(x.half())|arithmetic is in float32 here
 Asks|return F.relu(x) if x.mean()|forward goes on by a value of the network
@@ -223,8 +252,8 @@ END
 @test "what the tools refuse has the line of the source, too, and leaves nothing" {
     local name line why
     while IFS='|' read -r name line why; do
-        TOOL=from_torch fails_with 3 "$why" from_torch "$NETS:$name" --input 3,17,17 --out "$name"
-        [ -z "$line" ] || [[ $stderr == "from_torch: nets.py:"*": $line"* ]] || fail "$name: $stderr"
+        TOOL=from_torch fails_with 3 "$why" from_torch "$REFUSED:$name" --input 3,17,17 --out "$name"
+        [ -z "$line" ] || [[ $stderr == "from_torch: "*nets.py:*": $line"* ]] || fail "$name: $stderr"
         nothing_in "$name"
     done <<'END'
 Deep|x = F.relu(x)|relu1000: a model may have at most 1000 layers
@@ -243,7 +272,7 @@ net = Sequential(Conv2d(20, 4, 3), AdaptiveAvgPool2d(1), Flatten(), Linear(4, 10
     TOOL=from_torch
     fails_with 2 "no file 'absent.py'" from_torch absent.py:Net --input 3,17,17
     fails_with 2 'expected FILE.py:NAME' from_torch "$NETS" --input 3,17,17
-    fails_with 2 'makes no torch.nn.Module, but a int' from_torch "$NETS:number" --input 3,17,17
+    fails_with 2 'makes no torch.nn.Module, but a int' from_torch "$REFUSED:number" --input 3,17,17
     echo 'import nothing_like_this' >net.py
     fails_with 3 "net.py:1: import nothing_like_this: 'net.py:Net' fails: ModuleNotFoundError" from_torch net.py:Net --input 3,17,17
     echo 'x = = 3' >net.py
@@ -257,6 +286,9 @@ net = Sequential(Conv2d(20, 4, 3), AdaptiveAvgPool2d(1), Flatten(), Linear(4, 10
     fails_with 2 "'./models/mine.yaml' exists: --force replaces it, another --name or --out leaves it" \
         from_torch "$NETS:Dense" --input 3,32,32 --out . --name mine
     diff -r models before
+    mkdir other.yaml.new~
+    TOOL=from_torch fails_with 1 'other.yaml.new~' from_torch "$NETS:OptionA" --input 3,32,32 --out . --name other --no-check
+    [ "$(echo models/* *.yaml)" = "models/mine.safetensors models/mine.yaml mine-ddp4.yaml mine.yaml" ]
     succeeds from_torch "$NETS:Dense" --input 3,17,17 --out . --dataset own
     grep -q '^dataset: own$' dense.yaml
 }
@@ -285,8 +317,8 @@ END
     # What is refused replaces nothing.
     cp -r models before-models
     cp net.yaml before.yaml
-    TOOL=from_torch fails_with 3 'no layer does this' from_torch "$NETS:Softmax" --input 3,32,32 --out . --name net --force
-    run from_torch "$NETS:Late" --input 3,32,32 --out . --name net --force
+    TOOL=from_torch fails_with 3 'no layer does this' from_torch "$REFUSED:Softmax" --input 3,32,32 --out . --name net --force
+    run from_torch "$REFUSED:Late" --input 3,32,32 --out . --name net --force
     [ "$status" -eq 4 ] || fail "exit code $status: $output"
     diff -r models before-models
     cmp net.yaml before.yaml
@@ -340,9 +372,9 @@ END
 
 @test "a folder of the user's that is called torch has lines like any other" {
     mkdir -p torch/importlib
-    cp "$NETS" torch/importlib/nets.py
-    TOOL=from_torch fails_with 3 'nets.py:[0-9]*: return x . 1: adding a constant is not here' \
-        from_torch torch/importlib/nets.py:Constant --input 3,17,17
+    cp "$NETS" "$REFUSED" torch/importlib
+    TOOL=from_torch fails_with 3 'refused_nets.py:[0-9]*: return x . 1: adding a constant is not here' \
+        from_torch torch/importlib/refused_nets.py:Constant --input 3,17,17
 }
 
 @test "torchvision's networks: the same networks" {

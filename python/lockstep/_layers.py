@@ -99,8 +99,11 @@ def clamp(t, inputs, options, output):
         slope, middle = [number / limits[1] for number in value.affine]
         if abs(slope - 1 / 6) < 1e-6 and abs(middle - 0.5) < 1e-6:
             return scaled(t, elementwise(t, "hard_sigmoid", Value.of(t, value.layer, value, value.places)), limits[1])
-    must(t, limits in ((0, 6), (0, None)), "of the functions with limits relu, relu6 and the hard sigmoid are here")
-    return elementwise(t, "relu6" if limits[1] else "relu", t.plain(value))
+    must(t, limits[0] == 0 and (limits[1] is None or limits[1] > 0), "the lower limit is 0 here, as that of relu and relu6")
+    if limits[1] is None:
+        return elementwise(t, "relu", t.plain(value))
+    six = elementwise(t, "relu6", t.plain(scaled(t, value, 6 / limits[1])))
+    return scaled(t, six, limits[1] / 6)
 
 
 def relu6(t, inputs, options, output):
@@ -114,10 +117,10 @@ def prelu(t, inputs, options, output):
          "a slope for all channels together is not here; nn.PReLU(channels) has one for each, and leaky_relu a fixed one")
     layer = settle(t, value)
 
-    def negated(layer):
-        return t.put("scale", [layer], value, {"factor": -1.0}).layer
-    slopes = put_channels(t, negated(t.put("relu", [negated(layer)], value).layer), value, weight, None)
-    return t.put("add", [t.put("relu", [layer], value).layer, slopes.layer], value)
+    def put(kind, *layers, **options):
+        return t.put(kind, layers, value, options, is_part=True).layer
+    slopes = put_channels(t, put("scale", put("relu", put("scale", layer, factor=-1.0)), factor=-1.0), value, weight, None)
+    return t.put("add", [put("relu", layer), slopes.layer], value)
 
 
 # ---- Layers with tensors ----
@@ -134,7 +137,7 @@ def conv(t, inputs, options, output):
             front, behind = [n // 2 for n in total], [n - n // 2 for n in total]
             width = [front[1], behind[1], front[0], behind[0]]
             padded = torch.nn.functional.pad(value_of(t, layer), width)
-            layer, padding = t.put("zero_pad", [layer], padded, {"padding": width}, is_move=True).layer, 0
+            layer, padding = t.put("zero_pad", [layer], padded, {"padding": width}, is_part=True).layer, 0
     return put_conv(t, layer, output, weight, options["bias"], stride=pair(options["stride"]),
                     padding=0 if padding == "valid" else pair(padding), groups=options["groups"])
 
@@ -622,7 +625,7 @@ OPERATIONS = {
 
 MOVES = {"view", "viewas", "reshape", "reshapeas", "flatten", "ravel", "permute", "transpose", "swapaxes", "swapdims", "movedim",
          "moveaxis", "contiguous", "clone", "chunk", "split", "tensorsplit", "unbind", "select", "unsqueeze", "squeeze", "expand",
-         "expandas", "repeat", "narrow", "getitem", "pad", "channelshuffle", "unflatten", "t"}
+         "expandas", "repeat", "narrow", "indexselect", "getitem", "pad", "channelshuffle", "unflatten", "t"}
 
 SIZES = {"size", "dim", "numel", "len", "nelement", "ndimension", "iscontiguous", "stride", "isfloatingpoint", "iscomplex",
          "repr", "format", "hash"}

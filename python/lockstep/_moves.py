@@ -52,7 +52,7 @@ def once(t, kind, layer, output, options):
     """A layer that several readers share."""
     key = (kind, layer, str(options))
     if key not in t.found:
-        t.found[key] = t.put(kind, [layer], output, options, is_move=True).layer
+        t.found[key] = t.put(kind, [layer], output, options, is_part=True).layer
     return t.found[key]
 
 
@@ -132,12 +132,12 @@ def settle_image(t, layer, source, places):
         layer = shuffled(t, layer, groups)
     if len(channels) < source[0]:
         taken = [start, start + len(channels)]
-        layer = t.put("slice", [layer], value_of(t, layer)[:, taken[0]:taken[1]], {"channels": taken}, is_move=True).layer
+        layer = t.put("slice", [layer], value_of(t, layer)[:, taken[0]:taken[1]], {"channels": taken}, is_part=True).layer
     if any(any(pair) for pair in zeros):
         padding = [zero for pair in reversed(zeros) for zero in pair]
         output = pad(value_of(t, layer), padding)
         padding = padding if any(zeros[0]) else padding[:4]
-        layer = t.put("zero_pad", [layer], output, {"padding": padding}, is_move=True).layer
+        layer = t.put("zero_pad", [layer], output, {"padding": padding}, is_part=True).layer
     return layer
 
 

@@ -272,11 +272,12 @@ class Trace:
 
     # ---- Layers ----
 
-    def put(self, kind, inputs, output, options=None, own=None, is_move=False):
+    def put(self, kind, inputs, output, options=None, own=None, is_part=False):
         """Adds a layer that reads these layers; returns its output. `own`: {"weight": tensor, …} of the module, in the
-        shapes that they have here. is_move: it is in front of the operation that is followed."""
+        shapes that they have here. is_part: of an operation of
+        several layers, not the one that has its name."""
         found = {end: self.find(end, tensor) for end, tensor in (own or {}).items()}
-        name = self.free_name(kind) if is_move else self.name_of(kind, found)
+        name = self.free_name(kind) if is_part else self.name_of(kind, found)
         for end, tensor in found.items():
             self.tensors["%s.%s" % (name, end)] = tensor
         self.used.add(name)

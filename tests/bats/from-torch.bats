@@ -90,7 +90,7 @@ converts() {
 }
 
 @test "operations that are rarely written, and channels that are columns meanwhile: the same network" {
-    converts Odds 'add concat conv flatten global_avg_pool linear max_pool multiply relu scale shuffle slice unflatten'
+    converts Odds 'add concat conv flatten global_avg_pool linear max_pool multiply relu relu6 scale shuffle slice unflatten'
     converts Columns 'conv flatten global_avg_pool linear multiply relu shuffle unflatten'
 }
 
@@ -201,6 +201,7 @@ Gate|Gate = |the second input of a product has the first one's shape, or one val
 Batch|Batch = |the samples of a batch and their values share an axis
 Rows|Rows = |a layer here takes an image, or a vector of features
 Crossed|Crossed = |it moves values as no layer does
+Limits|Limits = |the lower limit is 0 here
 Mirrored|Mirrored = |it orders channels as no shuffle does
 Gaps|Gaps = |it takes some rows or columns that no stride gives
 Zeros|Zeros = |it puts zeros between values

@@ -22,6 +22,7 @@ from ._torch import flow, frozen_text, full_state, safetensors
 from ._trace import eager
 from ._layers import is_random_depth
 from ._translate import failure, ready, unwrapped
+from ._value import flat
 
 SAMPLES, RATE, TRIES = 16, 0.1, 3
 LOGITS, STEP, CLEAN, NEAR = 1e-4, 3e-2, 1e-3, 5
@@ -163,4 +164,4 @@ def of_pytorch(net, translation, images, labels):
 
 
 def first(outputs):
-    return outputs[0] if isinstance(outputs, tuple) else outputs
+    return next(value for value in flat([outputs]) if isinstance(value, torch.Tensor))

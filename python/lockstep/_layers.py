@@ -62,7 +62,8 @@ def on_image(t, value, make, axis=1):
 def is_free(t, value, axis):
     """Is it the whole output of a layer, with its channels at this axis?"""
     image = image_of(t, value, axis)
-    return tuple(image.shape[1:]) == t.shapes[value.layer] and torch.equal(image.moved(), torch.arange(image.numel()).view(image.shape))
+    order = torch.arange(image.numel()).view(image.shape)
+    return tuple(image.shape[1:]) == t.shapes[value.layer] and torch.equal(image.moved(), order)
 
 
 def axis_of(t, value):
@@ -172,6 +173,14 @@ def linear(t, inputs, options, output):
     return on_image(t, value, make, -1)
 
 
+def matmul(t, inputs, options, output):
+    value, other = inputs
+    must(t, isinstance(value, Value) and not isinstance(other, Value) and other.dim() == 2,
+         "no layer multiplies two values of the network as matrices, as attention does")
+    must(t, other.t().is_contiguous(), "a matrix of a linear layer has its outputs first here: x @ weight.t()")
+    return linear(t, [value], {"weight": other.t(), "bias": None}, output)
+
+
 def batch_norm(t, inputs, options, output):
     value, names = inputs[0], ("weight", "bias", "running_mean", "running_var")
     is_kept = options["running_mean"] is not None
@@ -261,18 +270,14 @@ def pool(kind, t, inputs, options):
     given = {"ceil_mode": True} if options["ceil_mode"] else {}
     if not options.get("count_include_pad", True):
         given["count_include_pad"] = False
-    shape = pooled(value, size, stride, padding, options["ceil_mode"])
-    layer = settle(t, value)
-    if kind == "avg_pool" or size[0] * size[1] <= LARGEST_WINDOW:
-        return t.put(kind, [layer], shape, {"size": size, "stride": stride, "padding": padding, **given})
-    # The largest of a row's largest: of several, too, the first one, as in one window.
-    part = pooled(value, (1, size[1]), (1, stride[1]), (0, padding[1]), options["ceil_mode"])
-    rows = t.put(kind, [layer], part, {"size": (1, size[1]), "stride": (1, stride[1]), "padding": (0, padding[1]), **given})
-    return t.put(kind, [rows.layer], shape, {"size": (size[0], 1), "stride": (stride[0], 1), "padding": (padding[0], 0), **given})
-
-
-def pooled(value, size, stride, padding, ceil_mode):
-    return torch.nn.functional.max_pool2d(torch.zeros(value.shape), size, stride, padding, ceil_mode=bool(ceil_mode))
+    windows = [(size, stride, padding)]
+    if kind == "max_pool" and size[0] * size[1] > LARGEST_WINDOW:
+        # The largest of a row's largest: of several, too, the first one, as in one window.
+        windows = [((1, size[1]), (1, stride[1]), (0, padding[1])), ((size[0], 1), (stride[0], 1), (padding[0], 0))]
+    for window in windows:
+        made = torch.nn.functional.max_pool2d(torch.zeros(value.shape), *window, ceil_mode=bool(options["ceil_mode"]))
+        value = t.put(kind, [settle(t, value)], made, {**dict(zip(("size", "stride", "padding"), window)), **given})
+    return value
 
 
 def adaptive_avg_pool(t, inputs, options, output):
@@ -311,7 +316,8 @@ def total(t, inputs, options, output):
 
 
 def amax(t, inputs, options, output):
-    return over_positions(t, inputs[0], options, output, "the largest value is that of all rows and columns here: x.amax((2, 3))",
+    return over_positions(t, inputs[0], options, output,
+                          "the largest value is that of all rows and columns here: x.amax((2, 3))",
                           lambda image: largest(t, image, image.shape[2:]))
 
 
@@ -335,7 +341,8 @@ def dropout(kind):
     def make(t, inputs, options, output):
         if not options["p"] or not options["training"]:
             return inputs[0]
-        must(t, kind == "dropout" or inputs[0].dim() == 4 and axis_of(t, inputs[0]) == 1, "it drops channels, of an image, here")
+        must(t, kind == "dropout" or inputs[0].dim() == 4 and axis_of(t, inputs[0]) == 1,
+             "it drops channels, of an image, here")
         return elementwise(t, kind, inputs[0], {"p": options["p"]})
     return make
 
@@ -480,7 +487,8 @@ def divide(t, inputs, options, output):
     must(t, options.get("rounding_mode") is None, "rounding is not here")
     must(t, isinstance(a, Value) and not isinstance(b, Value), "only constants divide")
     number = constant(t, a, b)
-    must(t, number is not None or not t.find("operand", b).trained, "only constants divide; a tensor that is trained can be a factor")
+    must(t, number is not None or not t.find("operand", b).trained,
+         "only constants divide; a tensor that is trained can be a factor")
     return channelwise(t, a, 1 / b, None) if number is None else scaled(t, a, 1 / number)
 
 
@@ -578,6 +586,7 @@ OPERATIONS = {
     "conv2d": Operation(conv, weight=None, bias=None, stride=1, padding=0, dilation=1, groups=1),
     "conv1d": Operation(conv1d, weight=None, bias=None, stride=1, padding=0, dilation=1, groups=1),
     "linear": Operation(linear, weight=None, bias=None),
+    "matmul": Operation(matmul, 2), "mm": Operation(matmul, 2), "rmatmul": Operation(matmul, 2),
     "batchnorm": Operation(batch_norm, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1,
                            eps=1e-5),
     "groupnorm": Operation(group_norm, num_groups=None, weight=None, bias=None, eps=1e-5),
@@ -645,6 +654,5 @@ NEAREST = {
     "multiheadattention": ": there is no attention here",
     "scaleddotproductattention": ": there is no attention here",
     "maxpool2dwithindices": ": the places of the largest values are no output here",
-    "matmul": ": no layer multiplies two values of the network as matrices, as attention does",
     "bernoulli": "; to skip a branch at random use torchvision.ops.StochasticDepth",
 }

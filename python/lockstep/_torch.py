@@ -162,8 +162,9 @@ def decided_text(name, translation):
     values = {tensor: constant_of(tensor, translation) for tensor in translation.tensors}
     if "" in values.values():
         lines.append("initial_weights: {file: models/%s.safetensors}" % name)
-        translation.notes.append("the experiment begins with the module's own values (`initial_weights`), because no layer begins "
-                                 "with those of %s" % ", ".join(tensor for tensor, value in values.items() if value == ""))
+        translation.notes.append(
+            "the experiment begins with the module's own values (`initial_weights`), because no layer begins with those of "
+            + ", ".join(tensor for tensor, value in values.items() if value == ""))
         values = {}
     text = "".join(line + "\n" for line in lines) + tensors_text(translation, values)
     return DECIDED + text if text else ""
@@ -178,8 +179,8 @@ def tensors_text(translation, values):
         names = [tensor for tensor, value in values.items() if value == init]
         lines += ["  %s: {init: %s}\n" % (flow(pattern), init) for pattern in patterns(names, translation.tensors)]
     if len(lines) > PATTERNS:
-        raise Unsupported("%d patterns say which of its tensors are not trained, or begin with other values; an experiment has %d"
-                          % (len(lines), PATTERNS))
+        raise Unsupported("%d patterns say which of its tensors are not trained, or begin with other values; an experiment "
+                          "has %d" % (len(lines), PATTERNS))
     return "tensors:\n" + "".join(lines) if lines else ""
 
 

@@ -274,8 +274,8 @@ class Trace:
 
     def put(self, kind, inputs, output, options=None, own=None, is_part=False):
         """Adds a layer that reads these layers; returns its output. `own`: {"weight": tensor, …} of the module, in the
-        shapes that they have here. is_part: of an operation of
-        several layers, not the one that has its name."""
+        shapes that they have here. is_part: of an operation of several layers, not the
+        one that has its name."""
         found = {end: self.find(end, tensor) for end, tensor in (own or {}).items()}
         name = self.free_name(kind) if is_part else self.name_of(kind, found)
         for end, tensor in found.items():

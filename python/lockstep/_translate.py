@@ -105,6 +105,8 @@ def check_looked_into(module):
         why = None
         if isinstance(layer, torch.jit.ScriptModule) and hasattr(layer, "_c"):
             why = "a compiled module shows none of its operations; PYTORCH_JIT=0 leaves it as Python"
+        elif any(torch.nn.parameter.is_lazy(tensor) for tensor in layer.parameters(recurse=False)):
+            why = "it has no sizes yet: run the module once before, as in `net(torch.zeros(1, 3, 32, 32))`"
         elif getattr(getattr(layer, "weight", None), "grad_fn", None) is not None:
             why = "its weight is computed from other tensors, which no layer here does"
         elif layer._backward_hooks or any(parameter._backward_hooks for parameter in layer.parameters(recurse=False)):

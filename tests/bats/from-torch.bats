@@ -186,6 +186,8 @@ Samples|return F.relu(x[|values move between samples
 Random||forward draws random numbers by itself
 Softmax|return F.softmax(|cross entropy contains it
 Attention|return (tokens @|no layer multiplies two values of the network as matrices, as attention does
+Transposes|return self.head(|a matrix of a linear layer has its outputs first here: x @ weight.t()
+Lazy||layers.1 .LazyConv2d.: it has no sizes yet: run the module once before
 OneSlope|return self.head(|layers.1 .PReLU.: a slope for all channels together is not here
 Unlike|return F.adaptive_max_pool2d(|the windows have unlike sizes
 Indices|return F.max_pool2d(|the places of the largest values are no output here

@@ -304,15 +304,14 @@ def largest(t, value, size):
     return pool("max_pool", t, [value], {"kernel_size": size, "stride": None, "padding": 0, "ceil_mode": False})
 
 
-def mean(t, inputs, options, output):
-    return over_positions(t, inputs[0], options, output, "a mean is over all rows and columns here: x.mean((2, 3))",
+def mean(t, inputs, options, output, name="mean"):
+    return over_positions(t, inputs[0], options, output, "a %s is over all rows and columns here: x.%s((2, 3))" % (name, name),
                           lambda image: t.put("global_avg_pool", [settle(t, image)], image[:, :, :1, :1]))
 
 
 def total(t, inputs, options, output):
-    value = inputs[0]
-    made = mean(t, inputs, options, output)
-    return made if made.why else scaled(t, made, value.numel() // output.numel())
+    made = mean(t, inputs, options, output, "sum")
+    return made if made.why else scaled(t, made, inputs[0].numel() // output.numel())
 
 
 def amax(t, inputs, options, output):

@@ -96,8 +96,8 @@ class Trace:
             with torch.enable_grad(), warnings.catch_warnings(), eager():
                 warnings.simplefilter("ignore")
                 result = module(value)
-        except Unsupported:
-            raise
+        except Unsupported as e:
+            raise Unsupported("%s; before, forward draws random numbers" % e) if draws() != before else e
         except Exception as e:
             raise failure("forward" if self.training else "forward in evaluation", e) from e
         if draws() != before:

@@ -209,6 +209,8 @@ Gaps|Gaps = |it takes some rows or columns that no stride gives
 Zeros|Zeros = |it puts zeros between values
 Shifted|Shifted = |adding a constant to zeros around an image is not here
 Mean|Mean = |a mean is over all rows and columns here
+Sum|Sum = |a sum is over all rows and columns here
+Skips|Skips = |a factor is a number other than 0; before, forward draws random numbers
 Biggest|Biggest = |max: no layer does this
 Subtracts|return x - |it subtracts a tensor that is trained; add it
 Divides|return x / |only constants divide; a tensor that is trained can be a factor

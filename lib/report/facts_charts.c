@@ -46,6 +46,14 @@ static series add_curve(yaml_node *chart, const results *r, const run *one, bool
     return s;
 }
 
+// Has some curve more than a point? Lone dots with axes say less than a line of the table.
+static bool has_course(const yaml_node *chart) {
+    const yaml_node *curves = yaml_find(chart, "items");
+    for (size_t i = 0; i < curves->count; i++)
+        if (yaml_find(curves->items[i], "x")->count > 1) return true;
+    return false;
+}
+
 // Every n-th step of the run, so that at most THIN_TO remain.
 static status add_raw_losses(yaml_node *chart, const results *r, const run *one, error *err) {
     steps s;
@@ -80,7 +88,7 @@ static status put_loss(yaml_node *charts, const results *r, error *err) {
             add_point(&curve, (double)k + run_epoch_steps(one, k) / one->steps_per_epoch / 2,
                       one->epochs[k].loss);
     }
-    chart_put(charts, "loss", chart, true);
+    chart_put(charts, "loss", chart, has_course(chart));
     return rc;
 }
 
@@ -114,7 +122,7 @@ static void put_accuracy(yaml_node *charts, const results *r, const char *name, 
                       100 * one->epochs[k].accuracy);
         }
     }
-    chart_put(charts, name, chart, true);
+    chart_put(charts, name, chart, has_course(chart));
 }
 
 // What the accuracies after epochs are of: the words of their charts.

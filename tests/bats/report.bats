@@ -50,6 +50,21 @@ setup() {
     succeeds "$BIN/manifest" verify out/manifest.yaml
 }
 
+@test "one epoch is a line of the table, and no drawing with a lone dot" {
+    a_run a epochs=2
+    a_run b epochs=2,1
+    local lang
+    for lang in en zh; do
+        succeeds "$REPORT" a --out "one-$lang" --lang "$lang"
+        lacks "one-$lang/report.md" accuracy.svg
+        [ ! -e "one-$lang/figures/accuracy.svg" ] || fail "one epoch has a drawing"
+        says "one-$lang/report.md" "| **1** | "
+        succeeds "$REPORT" b --out "two-$lang" --lang "$lang"
+        says "two-$lang/report.md" accuracy.svg
+    done
+    says one-en/report.md "| Epoch | Train loss | Test accuracy | Seconds |"
+}
+
 @test "the page is self-contained, and text in it is escaped" {
     a_run a 'title=<script>alert("a & b")</script>'
     succeeds "$REPORT" a --out out

@@ -111,7 +111,7 @@ value() {
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     ! grep -q '^\(train\|evaluate\) .*: running' <<<"$output" || fail "$output"
     [ "$(grep -c '^train .*: up to date' <<<"$output")" = 2 ] || fail "$output"
-    [[ $output =~ "/report: running (now runs/"[0-9a-f]{12}, ]] || fail "$output"
+    [[ $output =~ "/report: running (now runs/"[0-9a-f]{12}/1, ]] || fail "$output"
 }
 
 @test "a second make adds no execution: THREADS counts on the CPU only" {

@@ -390,7 +390,8 @@ static status print_key(const train_settings *s, const experiment *e, manifest *
 // whatever strategy the experiment names.
 static void warn_of_idle(const train_settings *s, const experiment *e) {
     if (s->command || s->turns || !train_settings_lead(s)) return;
-    yaml_node *idle = experiment_idle(e, s->strategy == &strategy_mp ? STRATEGY_MP : e->strategy);
+    // Any tool may train an experiment: only what ranks would not read either.
+    yaml_node *idle = experiment_idle(e, s->strategy == &strategy_mp ? STRATEGY_MP : STRATEGY_DDP);
     for (size_t i = 0; i < idle->count; i++) log_warn(s->log, "%s", idle->items[i]->text);
     yaml_free(idle);
 }

@@ -11,7 +11,7 @@
 #     make submission EXPS="single ddp4"         like compare, packed as one archive
 #     make verify SUBMISSION=FILE.tar.gz         checks a submission
 #     make grade SUBMISSIONS=FOLDER              checks many
-#     make runs [DROP=KEY/N]                     lists the kept runs; leaves an execution out
+#     make runs                                  lists the kept runs
 #     make clean-runs RUNS="KEY KEY" [YES=1]     removes these runs, after a question
 #     make clean-runs EXPS="ddp4" OLDER=30d      those of an experiment or study, by age
 #
@@ -53,7 +53,7 @@ verify: $(TOOLS_BUILT) ## Check a submission: files, figures, models, parts of t
 	@$(PIPELINE)
 grade: $(TOOLS_BUILT) ## Verify many submissions, in one table: SUBMISSIONS=FOLDER
 	@$(PIPELINE)
-runs: $(TOOLS_BUILT) ## List kept runs; leave an execution out of all times: DROP=KEY/N
+runs: $(TOOLS_BUILT) ## List kept runs
 	@$(PIPELINE)
 clean-runs: $(TOOLS_BUILT) ## Remove kept runs, after a question: RUNS="KEY KEY", EXPS=NAME, OLDER=30d
 	@$(PIPELINE)

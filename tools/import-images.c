@@ -333,15 +333,10 @@ static void log_summary(const arguments *a, const import_result *r, const raw_da
     log_classes(kept, log);
 }
 
-static bool is_one_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 // Says how to train by the experiment at `path`: by its name, unless that finds none or another.
 static void log_command(const char *name, const char *path, const logger *log) {
     char *found = NULL;
-    const bool by_name = lookup_word(name, &found, NULL) == STATUS_OK && is_one_file(found, path);
+    const bool by_name = lookup_word(name, &found, NULL) == STATUS_OK && paths_same(found, path);
     char *quoted = shell_quote(by_name ? name : path);
     if (found && !by_name)
         log_warn(log, "'%s' alone is the name of '%s': type the path of yours", name, found);

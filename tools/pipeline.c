@@ -259,7 +259,7 @@ int main(int argc, char **argv) {
         .usage = "experiment|compare|explain|reproduce|submission NAME... [SETTING=VALUE]...\n"
                  "verify FILE [--json]\n"
                  "grade FOLDER... [--json] [--csv FILE]\n"
-                 "runs [KEY...] [DROP=KEY/N] [--json]\n"
+                 "runs [KEY...] [--json]\n"
                  "clean-runs KEY... | EXPS=NAME | OLDER=30d [YES=1]\n"
                  "--experiments",
         .options = table,

@@ -37,6 +37,20 @@ bool paths_is_litter(const char *name, size_t length) {
     return false;
 }
 
+bool paths_has_litter(const char *path) {
+    for (const char *part = path; *part; part += strspn(part, "/")) {
+        const size_t length = strcspn(part, "/");
+        if (paths_is_litter(part, length)) return true;
+        part += length;
+    }
+    return false;
+}
+
+bool paths_same(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 bool paths_is_yaml(const char *name) {
     return *name != '.' && name[paths_stem(name)];
 }

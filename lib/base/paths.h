@@ -19,6 +19,10 @@ size_t paths_stem(const char *path);
 // Is this part of a path, of `length` bytes, a name that systems put beside other files by
 // themselves: .DS_Store, ._FILE and __MACOSX of macOS, Thumbs.db and desktop.ini of Windows?
 bool paths_is_litter(const char *name, size_t length);
+// Is any part of the path such a name?
+bool paths_has_litter(const char *path);
+// Are both there, and the same file or folder, through any links?
+bool paths_same(const char *a, const char *b);
 // Is it the name of a YAML file that is not hidden?
 bool paths_is_yaml(const char *name);
 // Returns whether there is a folder, or a link to one.

@@ -435,6 +435,13 @@ const yaml_node *manifest_output(const yaml_node *root, const char *name) {
     return NULL;
 }
 
+const yaml_node *manifest_last_segment(const yaml_node *root) {
+    const yaml_node *last = yaml_get(root, "run.execution");
+    if (last && last->kind == YAML_SEQUENCE)
+        last = last->count ? last->items[last->count - 1] : NULL;
+    return last && last->kind == YAML_MAPPING ? last : NULL;
+}
+
 const char *manifest_output_content(const yaml_node *root, const char *name) {
     return yaml_text_at(manifest_output(root, name), "content");
 }

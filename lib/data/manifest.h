@@ -102,6 +102,10 @@ status manifest_read_in(yaml_node **root, error *err, const char *folder, ...)
 const yaml_node *manifest_output(const yaml_node *root, const char *name);
 const char *manifest_output_content(const yaml_node *root, const char *name);
 
+// Returns `run.execution` of a training's manifest; of a run that was resumed or restarted, its
+// last segment. NULL if there is none.
+const yaml_node *manifest_last_segment(const yaml_node *root);
+
 // Checks whether the stage in `folder` is done for these conditions. Each is "PATH=VALUE" (a path
 // into the manifest that must have that value). Every output must also exist with its recorded
 // size. *why receives the first reason why not, and *root (NULL: not wanted) the manifest, which is

@@ -25,14 +25,31 @@ typedef struct child {
     pid_t parent;
 } child;
 
+// ---- Signals ----
+
+void child_signals_ignore(child_signals *before) {
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGINT, &ignore, &before->interrupt);
+    sigaction(SIGQUIT, &ignore, &before->quit);
+}
+
+void child_signals_restore(const child_signals *before) {
+    sigaction(SIGINT, &before->interrupt, NULL);
+    sigaction(SIGQUIT, &before->quit, NULL);
+}
+
+void child_begin(pid_t parent) {
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    if (!process_end_with_parent(parent, SIGTERM)) _exit(STATUS_FAILED);
+}
+
 // ---- In the child ----
 
 static _Noreturn void become(const child *c) {
     int reason;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGQUIT, SIG_DFL);
+    child_begin(c->parent);
     signal(SIGXFSZ, SIG_DFL);
-    if (!process_end_with_parent(c->parent, SIGTERM)) _exit(STATUS_FAILED);
     if (c->out >= 0) dup2(c->out, STDOUT_FILENO);
     if (c->said >= 0) dup2(c->said, STDERR_FILENO);
     if (!c->folder || chdir(c->folder) == 0) execvp(c->command->items[0], c->command->items);
@@ -91,14 +108,12 @@ static status wait_for(const strvec *command, pid_t pid, error *err) {
 
 status child_run(const strvec *command, error *err) {
     child c = {.command = command, .out = -1, .said = -1};
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    child_signals before;
     pid_t pid;
-    sigaction(SIGINT, &ignore, &interrupt);
-    sigaction(SIGQUIT, &ignore, &quit);
+    child_signals_ignore(&before);
     status rc = start(&c, &pid, err);
     if (rc == STATUS_OK) rc = wait_for(command, pid, err);
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
+    child_signals_restore(&before);
     return rc;
 }
 

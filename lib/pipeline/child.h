@@ -7,6 +7,9 @@
 #ifndef LOCKSTEP_PIPELINE_CHILD_H
 #define LOCKSTEP_PIPELINE_CHILD_H
 
+#include <signal.h>
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "base/strvec.h"
 
@@ -25,5 +28,15 @@ status child_output(const strvec *command, char **answer, error *err) MUST_CHECK
 // absolute), and drops its output. After a failure, the first line that it printed on standard
 // error is the message.
 status child_run_quietly(const char *folder, const strvec *command, error *err) MUST_CHECK;
+
+// The same for a process that is forked to go on in this program. Its parent ignores SIGINT and
+// SIGQUIT while it waits, and then restores what there was.
+typedef struct child_signals {
+    struct sigaction interrupt, quit;
+} child_signals;
+void child_signals_ignore(child_signals *before);
+void child_signals_restore(const child_signals *before);
+// In the child, first: takes these signals again, and ends with `parent`, or now if that has ended.
+void child_begin(pid_t parent);
 
 #endif

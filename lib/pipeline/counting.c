@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "data/manifest.h"
 
 // ---- One execution ----
 
@@ -32,15 +33,8 @@ typedef struct kinds {
     bool cpu, gpu;
 } kinds;
 
-// What it says of its execution; of the last part, if it was resumed. NULL: nothing.
-static const yaml_node *last_segment(const yaml_node *train) {
-    const yaml_node *segments = yaml_get(train, "run.execution");
-    if (!segments || segments->kind != YAML_SEQUENCE) return segments;
-    return segments->count ? segments->items[segments->count - 1] : NULL;
-}
-
 static kinds kinds_of(const yaml_node *train) {
-    const yaml_node *list = yaml_get(last_segment(train), "devices");
+    const yaml_node *list = yaml_get(manifest_last_segment(train), "devices");
     kinds k = {.cpu = !list || !list->count};
     for (size_t i = 0; list && i < list->count; i++) {
         const char *device = list->items[i]->text;
@@ -58,16 +52,15 @@ static bool is_on_device(const planned_run *r, const yaml_node *train) {
     return k.cpu == !!strstr(wanted, "cpu") && k.gpu == !!strstr(wanted, "cuda");
 }
 
-// The value of --threads in the command of a training; NULL: it left them to the tool.
-static const char *threads_asked_for(const yaml_node *train) {
-    const yaml_node *words = yaml_find(train, "command");
-    for (size_t i = 0; words && words->kind == YAML_SEQUENCE && i < words->count; i++) {
-        const char *word = words->items[i]->text;
-        if (!word || strncmp(word, "--threads", 9) != 0) continue;
-        if (word[9] == '=') return word + 10;
-        if (!word[9] && i + 1 < words->count) return words->items[i + 1]->text;
-    }
-    return NULL;
+// Did its command have --threads, or was the number left to the tool?
+static bool chose_threads(const yaml_node *train) {
+    const yaml_node *command = yaml_find(train, "command");
+    strvec words = {0};
+    for (size_t i = 0; command && i < command->count; i++)
+        if (command->items[i]->kind == YAML_SCALAR) strvec_add(&words, command->items[i]->text);
+    const bool chose = strvec_option_value(&words, "--threads") != NULL;
+    strvec_release(&words);
+    return chose;
 }
 
 // Was it trained with THREADS threads, or without that setting? A time belongs to the setting. Does
@@ -75,7 +68,8 @@ static const char *threads_asked_for(const yaml_node *train) {
 static bool is_as_wide(const pipeline *p, const yaml_node *train) {
     const char *threads = p->settings->values[SETTING_THREADS];
     if (!kinds_of(train).cpu) return true;
-    return threads ? has_text(last_segment(train), "threads", threads) : !threads_asked_for(train);
+    return threads ? has_text(manifest_last_segment(train), "threads", threads)
+                   : !chose_threads(train);
 }
 
 // Does not count unless its times are comparable to the others'. An execution that was stopped and

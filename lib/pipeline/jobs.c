@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/process.h"
 #include "base/signals.h"
+#include "pipeline/child.h"
 
 typedef struct job {
     pid_t pid; // 0: not started, or ended
@@ -30,9 +30,7 @@ typedef struct job_pool {
 
 static _Noreturn void work_in_child(job_work *work, void *context, size_t number, error *failure,
                                     pid_t parent) {
-    signal(SIGINT, SIG_DFL);
-    signal(SIGQUIT, SIG_DFL);
-    if (!process_end_with_parent(parent, SIGTERM)) _exit(STATUS_FAILED);
+    child_begin(parent);
     const status rc = work(context, number, failure);
     fflush(NULL);
     _exit((int)rc);
@@ -98,7 +96,7 @@ static void run_all(job_pool *p, size_t at_once, job_work *work, void *context,
 status jobs_run(size_t count, size_t at_once, job_work *work, void *context,
                 void (*ended)(void *context, size_t count), error *err) {
     job_pool p = {.count = count};
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    child_signals before;
     const size_t bytes = (count ? count : 1) * sizeof *p.failures;
     p.failures = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p.failures == MAP_FAILED)
@@ -107,11 +105,9 @@ status jobs_run(size_t count, size_t at_once, job_work *work, void *context,
     for (size_t i = 0; i < count; i++) p.jobs[i].failure = &p.failures[i];
     // What a stopped job leaves behind, a training that saves its state, is waited for.
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
-    sigaction(SIGINT, &ignore, &interrupt);
-    sigaction(SIGQUIT, &ignore, &quit);
+    child_signals_ignore(&before);
     run_all(&p, at_once, work, context, ended);
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
+    child_signals_restore(&before);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0L, 0L, 0L, 0L);
     if (p.interrupted) signals_end_process(SIGINT);
     const status rc = p.first ? error_pass(p.first, err) : STATUS_OK;

@@ -135,33 +135,28 @@ out:
 }
 
 // Adds the executions of a seed that count, each once: the report decides nothing.
-static status add_executions(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                             planned_seed *seed, int rounds, strvec *command, error *err) {
+static void add_executions(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                           const planned_seed *seed, int rounds, strvec *command) {
     execution_set s;
-    store_release(&seed->kept);
-    NEED(store_read(p->artifacts, seed->key, &seed->kept, err));
     counting_find(p, runs, r, seed, counting_wanted(r, rounds), &s);
     for (size_t i = 0; i < s.count; i++) {
         const char *folder = s.list->items[s.counting[i]].folder;
         if (!strvec_has(command, folder)) strvec_add(command, folder);
     }
     counting_release(&s);
-    return STATUS_OK;
 }
 
-static status report_command(const pipeline *p, const planned_runs *runs, int rounds,
-                             const char *collectives, strvec *command, error *err) {
+static void report_command(const pipeline *p, const planned_runs *runs, int rounds,
+                           const char *collectives, strvec *command) {
     strvec_add(command, "report");
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < runs->items[i].seed_count; k++)
-            NEED(add_executions(p, runs, &runs->items[i], &runs->items[i].seeds[k], rounds, command,
-                                err));
+            add_executions(p, runs, &runs->items[i], &runs->items[i].seeds[k], rounds, command);
     strvec_add_option(command, "--plan", runs->file);
     strvec_add_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)
         strvec_add_option(command, "--turns", runs->turns.items[i]);
     strvec_add_all(command, &p->settings->report_flags);
-    return STATUS_OK;
 }
 
 // Prints a line for each run, and the answer to the plan's question.
@@ -202,7 +197,7 @@ status reporting_run(pipeline *p, const planned_runs *runs, int rounds, error *e
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
-    TRY(report_command(p, runs, rounds, collectives, &command, err));
+    report_command(p, runs, rounds, collectives, &command);
     strvec_add_option(&command, "--out", runs->report);
     title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");
     const stage s = {.name = "report", .dir = runs->report, .title = title, .command = &command};

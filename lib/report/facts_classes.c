@@ -71,22 +71,24 @@ static bool is_at_base_rate(const run *one, base_rate *b) {
            !base_rate_is_beaten(b, (int64_t)llround(one->accuracy * (double)b->of));
 }
 
-// Returns the entry of `list` for this class of these test images, a new one if there is none.
-static yaml_node *base_rate_entry(yaml_node *list, const run *one, const base_rate *b) {
+// Returns the runs in the entry of `list` for this class of these test images, a new one if there
+// is none.
+static yaml_node *base_rate_runs(yaml_node *list, const run *one, const base_rate *b) {
     const char *name = one->classes[b->label].name;
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(yaml_text_at(list->items[i], "class"), name) == 0 &&
             yaml_number_at(list->items[i], "samples") == (double)b->samples &&
             yaml_number_at(list->items[i], "of") == (double)b->of)
-            return list->items[i];
+            return list->items[i]->items[list->items[i]->count - 1];
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "class", json_new_string(name));
     yaml_put(node, "samples", json_new_count(b->samples));
     yaml_put(node, "of", json_new_count(b->of));
     yaml_put(node, "share", json_new_number(base_rate_share(b)));
-    yaml_put(node, "runs", yaml_new(YAML_SEQUENCE));
+    yaml_node *runs = yaml_new(YAML_SEQUENCE);
+    yaml_put(node, "runs", runs); // the last one
     yaml_append(list, node);
-    return node;
+    return runs;
 }
 
 yaml_node *facts_base_rates(const results *r) {
@@ -94,9 +96,8 @@ yaml_node *facts_base_rates(const results *r) {
     for (size_t i = 0; i < r->list.count; i++) {
         const run *one = &r->list.runs[i];
         base_rate b;
-        if (!is_at_base_rate(one, &b)) continue;
-        const yaml_node *node = base_rate_entry(list, one, &b);
-        yaml_append((yaml_node *)(uintptr_t)yaml_find(node, "runs"), json_new_text(one->name));
+        if (is_at_base_rate(one, &b))
+            yaml_append(base_rate_runs(list, one, &b), json_new_text(one->name));
     }
     return list;
 }

@@ -48,11 +48,6 @@ void leader_release(leader *l) {
     *l = (leader){0};
 }
 
-static standing standing_of(const verdict *v, bool behind) {
-    if (v->kind == VERDICT_NONE) return STANDING_UNKNOWN;
-    return behind ? STANDING_BEHIND : STANDING_LEVEL;
-}
-
 standing leader_standing_in_time(const leader *l, size_t i) {
     const comparison *c = &l->against[i];
     if (l->at == l->count) return STANDING_UNKNOWN;
@@ -60,13 +55,6 @@ standing leader_standing_in_time(const leader *l, size_t i) {
     const bool behind = c->time.kind == VERDICT_COST
                             ? c->speedup.range.high < 1
                             : verdict_is_difference(&c->time) && c->speedup.value < 1;
-    return standing_of(&c->time, behind);
-}
-
-standing leader_standing_in_accuracy(const leader *l, size_t i) {
-    const comparison *c = &l->against[i];
-    if (l->at == l->count) return STANDING_UNKNOWN;
-    if (i == l->at) return STANDING_FIRST;
-    return standing_of(&c->accuracy,
-                       verdict_is_difference(&c->accuracy) && c->accuracy_difference.value < 0);
+    if (c->time.kind == VERDICT_NONE) return STANDING_UNKNOWN;
+    return behind ? STANDING_BEHIND : STANDING_LEVEL;
 }

@@ -40,6 +40,5 @@ typedef enum standing {
 
 // Times of more ranks than cores have a place, too, on this machine: by their intervals.
 standing leader_standing_in_time(const leader *l, size_t i);
-standing leader_standing_in_accuracy(const leader *l, size_t i);
 
 #endif

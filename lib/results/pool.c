@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 #include "results/like_for_like.h"
 #include "results/statistics.h"
 
@@ -39,9 +39,7 @@ static run *find_partner(run_list *list, const run *lone) {
 }
 
 static bool same_folder(const char *a, const char *b) {
-    struct stat x, y;
-    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
+    return a && b && paths_same(a, b);
 }
 
 // Is it the same folder, through any links, or a copy? Manifests hold times, so no two are equal.

@@ -221,10 +221,7 @@ static status read_hosts(run *r, const yaml_node *execution, error *err) {
 }
 
 const yaml_node *run_last_segment(const run *r) {
-    const yaml_node *execution = yaml_get(r->train, "run.execution");
-    if (execution && execution->kind == YAML_SEQUENCE)
-        execution = execution->count ? execution->items[execution->count - 1] : NULL;
-    return execution && execution->kind == YAML_MAPPING ? execution : NULL;
+    return manifest_last_segment(r->train);
 }
 
 // Segments begun by a restart have the key `restarts`; those begun by --resume do not.

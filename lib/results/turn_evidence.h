@@ -3,11 +3,11 @@
 //
 // Arms that load a machine alike, with as many threads, ranks and loader workers, meet other
 // programs alike: every round compares them. Arms that do not, suffer unlike from the same program:
-// by fair shares a busy loop takes two fifths of a core from four ranks, and half of what two
-// threads need, since each step waits for the slower of them. So the difference of two such arms is
-// evidence on them only in rounds before and after which no other program wanted a core. That is
-// read while all arms rest: read beside a running arm, it would depend on the arm. A round counts
-// for all arms or for none, and no arm's own times decide it.
+// by fair shares of two cores, a busy loop gets 0.4 of one beside four ranks, and a whole one
+// beside one thread. So the difference of two such arms is evidence on them only in rounds before
+// and after which no other program wanted a core. That is read while all arms rest: read beside a
+// running arm, it would depend on the arm. A round counts for all arms or for none, and no arm's
+// own times decide it.
 #ifndef LOCKSTEP_RESULTS_TURN_EVIDENCE_H
 #define LOCKSTEP_RESULTS_TURN_EVIDENCE_H
 

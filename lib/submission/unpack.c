@@ -33,16 +33,6 @@ const char *unpack_ending(const char *name) {
     return NULL;
 }
 
-// Has a part of the path a name that systems put beside files?
-static bool is_litter(const char *path) {
-    for (const char *part = path; *part; part += strspn(part, "/")) {
-        const size_t length = strcspn(part, "/");
-        if (paths_is_litter(part, length)) return true;
-        part += length;
-    }
-    return false;
-}
-
 static bool has_long_name(const char *path) {
     for (const char *name = path; *name; name += strspn(name, "/")) {
         const size_t length = strcspn(name, "/");
@@ -96,7 +86,7 @@ out:
 static status unpack_member(archive_reader *reader, const char *archive, const char *member,
                             const char *folder, error *err) {
     while (strncmp(member, "./", 2) == 0) member += 2;
-    if (!*member || is_litter(member)) return STATUS_OK;
+    if (!*member || paths_has_litter(member)) return STATUS_OK;
     char *path = memory_format("%s/%s", folder, member);
     const char *why = bad_place(path, member);
     status rc = STATUS_OK;

@@ -17,9 +17,9 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/printable.h"
-#include "base/process.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "pipeline/child.h"
 #include "pipeline/files.h"
 #include "submission/verify.h"
 
@@ -55,9 +55,7 @@ static char *answer_of(const apart *a, status rc, const error *why, const verifi
 static _Noreturn void become(apart *a) {
     error why = {0};
     verification v = {0};
-    signal(SIGINT, SIG_DFL);
-    signal(SIGQUIT, SIG_DFL);
-    if (!process_end_with_parent(a->parent, SIGTERM)) _exit(STATUS_FAILED);
+    child_begin(a->parent);
     a->p->work.path = a->folder;
     char *real = realpath(a->folder, NULL);
     if (real) (void)setenv("TMPDIR", real, 1); // replay's folders go with ours
@@ -155,16 +153,14 @@ static status wait_for(apart *a, verification *v, error *err) {
 status verify_apart(pipeline *p, const char *archive, const char *kept, uint64_t choice,
                     int64_t seconds, verification *v, error *err) {
     apart a = {.p = p, .archive = archive, .kept = kept, .choice = choice, .seconds = seconds};
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    child_signals before;
     NEED(work_open(p, err));
     a.folder = memory_format("%s/apart", p->work.path);
-    sigaction(SIGINT, &ignore, &interrupt); // as in child.h: the child's tools save first
-    sigaction(SIGQUIT, &ignore, &quit);
+    child_signals_ignore(&before); // the child's tools save first
     status rc = output_make_folder(a.folder, err);
     if (rc == STATUS_OK) rc = start(&a, err);
     if (rc == STATUS_OK) rc = wait_for(&a, v, err);
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
+    child_signals_restore(&before);
     (void)!remove_tree(a.folder, NULL);
     free(a.folder);
     return rc;

@@ -23,8 +23,8 @@
 // A turn is short, so that its neighbours meet the same machine, and long against what a change of
 // arms costs. For one thread, that is two steps with cold caches. Of several, the kernel may wake
 // two on one core, and takes some tenths of a second to spread them. The results of a GPU come
-// together. Beside other programs, a quiet moment is too short for such turns. docs/performance.md
-// has the measurements.
+// together. docs/performance.md has the measurements. Beside other programs a quiet moment may be
+// too short for such turns; that shorter ones measure alike is not shown yet.
 static const double turn_seconds = 0.05, gpu_turn_seconds = 0.25, threads_turn_seconds = 0.5,
                     beside_others_seconds = 0.1;
 enum { TURN_LEAST = 4, ROUNDS_LEAST = 5, ROUNDS_MOST = 50, EXECUTIONS_LEAST = 3 };

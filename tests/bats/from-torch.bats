@@ -165,13 +165,19 @@ converts() {
     [[ $output == *'All keys matched'*' 2.'* ]] || fail "$output"
 }
 
-@test "what no layer does is refused with the line of the source" {
+# each_is_refused: of lines "NETWORK|LINE|WHY", each network of $REFUSED is refused with that reason, after that line of
+# the source unless it is empty, and leaves nothing.
+each_is_refused() {
     local name line why
     while IFS='|' read -r name line why; do
         TOOL=from_torch fails_with 3 "$why" from_torch "$REFUSED:$name" --input 3,17,17 --out "$name"
         [ -z "$line" ] || [[ $stderr == "from_torch: "*nets.py:*": $line"* ]] || fail "$name: $stderr"
         nothing_in "$name"
-    done <<'END'
+    done
+}
+
+@test "what no layer does is refused with the line of the source" {
+    each_is_refused <<'END'
 Transposed|return self.head(|layers.1 .ConvTranspose2d.: no layer does this; the nearest is upsample and a convolution
 Dilated|return self.head(|layers.1 .Conv2d.: dilation is 1 here
 Reflected|return F.pad(|padding is with zeros here
@@ -225,12 +231,7 @@ END
 }
 
 @test "what forward does besides its layers is refused with the line of the source" {
-    local name line why
-    while IFS='|' read -r name line why; do
-        TOOL=from_torch fails_with 3 "$why" from_torch "$REFUSED:$name" --input 3,17,17 --out "$name"
-        [ -z "$line" ] || [[ $stderr == "from_torch: "*nets.py:*": $line"* ]] || fail "$name: $stderr"
-        nothing_in "$name"
-    done <<'END'
+    each_is_refused <<'END'
 Moody|return F.relu(x) if self.training|forward is another one in evaluation
 Rescaled|return x if self.training|forward is another one in evaluation
 Fickle|return F.relu(x) if Fickle|forward does something else when it runs again
@@ -255,12 +256,7 @@ END
 }
 
 @test "what the tools refuse has the line of the source, too, and leaves nothing" {
-    local name line why
-    while IFS='|' read -r name line why; do
-        TOOL=from_torch fails_with 3 "$why" from_torch "$REFUSED:$name" --input 3,17,17 --out "$name"
-        [ -z "$line" ] || [[ $stderr == "from_torch: "*nets.py:*": $line"* ]] || fail "$name: $stderr"
-        nothing_in "$name"
-    done <<'END'
+    each_is_refused <<'END'
 Deep|x = F.relu(x)|relu1000: a model may have at most 1000 layers
 WideWindow|return self.head(|layers.2: 'size': expected an integer between 1 and 64, got '70'
 LongName|return getattr(|'name': expected 1 to 127 letters

@@ -443,7 +443,7 @@ fake_gnuplot() {
     fake_gnuplot 'exit 7'
     run env PATH="$WORK/fake:$PATH" "$BIN/pipeline" experiment "$TINY"
     [ "$status" -eq 1 ] || fail "exit code $status" "$output"
-    [[ $output == *"cannot draw 'accuracy': 'gnuplot' failed with exit code 7"* ]] || fail "$output"
+    [[ $output == *"cannot draw 'loss': 'gnuplot' failed with exit code 7"* ]] || fail "$output"
     [ ! -e "$ARTIFACTS/tiny/report/manifest.yaml" ] || fail "the report counts as finished"
     succeeds run_pipeline experiment "$TINY"
     ran report

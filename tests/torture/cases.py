@@ -26,7 +26,8 @@ TORCHRUN = ["bash", "-c", 'RANK=1 "$@" & RANK=0 "$@"; code=$?; wait $! || code=$
 MPIRUN = ["mpirun", "-n", "2"]
 MPI = os.path.exists(os.path.join(BIN, "../lib/lockstep-mpi.so")) and shutil.which("mpirun")
 # Output of a pipeline's tools on success.
-TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: (.* [0-9]+ classes, |to train on these images: )")
+TALK = re.compile(r"train-\w+: epoch [0-9]|import-images: (.* [0-9]+ classes, |images of each class: |to train on these images: )|"
+                  r"evaluate: (always answering |the model never answers )")
 
 
 class Case:

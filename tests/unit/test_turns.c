@@ -178,6 +178,8 @@ static void an_arm_of_one_entry_keeps_it(void **state) {
 
 // ---- Evidence ----
 
+static const turn_load alike[2] = {{2, 1, 0}, {2, 1, 0}}, unlike[2] = {{2, 1, 0}, {1, 4, 0}};
+
 // Two arms beside a program that works in rounds `busy` and later ones of each execution: then arm
 // 0 takes three times as long, and arm 1 half as long again.
 static void simulate_busy(turn_log *l, uint32_t busy) {
@@ -205,9 +207,8 @@ static turn_evidence evidence_of(uint32_t busy, const turn_load *loads) {
 }
 
 static void unlike_arms_are_compared_in_quiet_rounds(void **state) {
-    static const turn_load loads[2] = {{2, 1, 0}, {1, 4, 0}};
     (void)state;
-    turn_evidence e = evidence_of(3, loads);
+    turn_evidence e = evidence_of(3, unlike);
     comparison c = {0};
     assert_ptr_equal(turn_evidence_on(&e, 1, 0), &e.quiet);
     assert_ptr_equal(turn_evidence_shown(&e), &e.quiet);
@@ -217,7 +218,7 @@ static void unlike_arms_are_compared_in_quiet_rounds(void **state) {
     assert_true(isnan(c.beside.value));
     turn_evidence_release(&e);
     // Two quiet rounds of five are too few, and four busy ones would turn the sign.
-    e = evidence_of(1, loads);
+    e = evidence_of(1, unlike);
     assert_int_equal(e.quiet.executions, 0);
     assert_false(turn_evidence_settles(&e, 0.99, NULL));
     assert_ptr_equal(turn_evidence_shown(&e), &e.all);
@@ -230,9 +231,8 @@ static void unlike_arms_are_compared_in_quiet_rounds(void **state) {
 }
 
 static void alike_arms_are_compared_in_every_round(void **state) {
-    static const turn_load loads[2] = {{2, 1, 4}, {2, 1, 4}};
     (void)state;
-    turn_evidence e = evidence_of(1, loads);
+    turn_evidence e = evidence_of(1, alike);
     comparison c = {0};
     assert_ptr_equal(turn_evidence_on(&e, 1, 0), &e.all);
     compare_arms(&e, 1, 0, 1, &c);
@@ -241,11 +241,10 @@ static void alike_arms_are_compared_in_every_round(void **state) {
 }
 
 static void a_machine_is_quiet_if_it_has_room(void **state) {
-    static const turn_load loads[2] = {{2, 1, 0}, {1, 4, 0}};
     (void)state;
-    assert_int_equal(turn_quiet_demand(loads, 2, 2), 0);
-    assert_int_equal(turn_quiet_demand(loads, 2, 4), 0);
-    assert_int_equal(turn_quiet_demand(loads, 2, 16), 12);
+    assert_int_equal(turn_quiet_demand(unlike, 2, 2), 0);
+    assert_int_equal(turn_quiet_demand(unlike, 2, 4), 0);
+    assert_int_equal(turn_quiet_demand(unlike, 2, 16), 12);
 }
 
 // ---- Error rates ----
@@ -461,8 +460,6 @@ static void add_run(report *r, size_t i, const char *version, const char *more) 
     r->pointers[i] = one;
     r->groups[i] = (seed_group){.name = "run", .runs = &r->pointers[i], .count = 1};
 }
-
-static const turn_load alike[2] = {{2, 1, 0}, {2, 1, 0}}, unlike[2] = {{2, 1, 0}, {1, 4, 0}};
 
 static void give_evidence(timed_arms *t, const plan *p, const turn_load *loads) {
     turn_log l;

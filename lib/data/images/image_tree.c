@@ -116,12 +116,9 @@ status image_tree_read_folder(const char *path, image_tree *t, error *err) {
 // Returns a member's name without empty parts and ".": "" if it is litter.
 static char *tidy(const char *member) {
     char *path = memory_new(strlen(member) + 1, 1), *to = path;
+    if (paths_has_litter(member)) return path;
     for (const char *part = member; *part;) {
         const size_t length = strcspn(part, "/");
-        if (paths_is_litter(part, length)) {
-            *path = 0;
-            return path;
-        }
         if (length && !(length == 1 && *part == '.')) {
             if (to > path) *to++ = '/';
             memcpy(to, part, length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// time-runs: times trainings against each other, on a machine that others may use, too.
+// time-runs: times commands against each other, on a machine that others may use, too.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { BITS = 1 };
 typedef struct arguments {
     const char *out;
     double precision, limit;
-    bool print_key;
+    bool whole, print_key;
 } arguments;
 
 static const char NOTES[] =
@@ -33,6 +33,11 @@ static const char NOTES[] =
     "more), and until the 95 % interval of each ratio is as narrow as --precision\n"
     "asks, or a tenth of the difference, or --limit is over.\n"
     "\n"
+    "With --whole, a turn is one run of a command, from its start to its end, and a\n"
+    "COMMAND may be any: a training behind a launcher (mpirun -n 4 train-ddp ...), or\n"
+    "another program. If all are trainings, the time of an epoch counts, else that of\n"
+    "the run. Output of the commands is discarded.\n"
+    "\n"
     "With --out DIR, turns.st.zst has the time of every step, and manifest.yaml is\n"
     "for report --turns DIR. After Ctrl-C the same command goes on.\n"
     "\n"
@@ -40,6 +45,7 @@ static const char NOTES[] =
     "  train='train-single --experiment single --train data/train.st.zst'\n"
     "  lockstep time-runs \"$train --threads 1\" \"$train --threads 2\"\n"
     "  lockstep time-runs \"$train\" \"old/bin/$train\"\n"
+    "  lockstep time-runs --whole \"python a.py\" \"python b.py\"\n"
     "\n"
     "Exit codes: 0 done; 1 a training failed; 2 usage; 3 input refused; 5 stopped by\n"
     "SIGTERM or SIGUSR1.";
@@ -56,15 +62,21 @@ static void compare_with_first(const timing *t, comparison *c) {
     }
 }
 
+static void print_arm(const timing *t, size_t a, const char *said) {
+    const double seconds = turn_fit_seconds(turn_evidence_shown(&t->evidence), a).value;
+    if (t->by_epochs)
+        printf("%-4zu %12.1f  %s\n", a + 1, 1 / seconds, said);
+    else
+        printf("%-4zu %12.3f  %s\n", a + 1, seconds, said);
+}
+
 static status print_arms(const timing *t, const comparison *c, page_templates *words, error *err) {
-    printf("%-4s %12s  %s\n", "arm", "samples/s", "against arm 1");
+    printf("%-4s %12s  %s\n", "arm", t->by_epochs ? "samples/s" : "seconds", "against arm 1");
     status rc = STATUS_OK;
     for (size_t a = 0; rc == STATUS_OK && a < t->count; a++) {
-        const estimate seconds = turn_fit_seconds(turn_evidence_shown(&t->evidence), a);
         text said = {0};
         if (a) rc = notes_say(words, "verdict.time", &c[a], &said, err);
-        if (rc == STATUS_OK)
-            printf("%-4zu %12.1f  %s\n", a + 1, 1 / seconds.value, text_string(&said));
+        if (rc == STATUS_OK) print_arm(t, a, text_string(&said));
         text_release(&said);
     }
     return rc;
@@ -91,6 +103,7 @@ static status work(void *argument, const cli_call *call, error *err) {
                             .count = call->operands->count,
                             .out = a->out,
                             .precision = a->precision / 100,
+                            .whole = a->whole,
                             .limit = a->limit > 0 ? a->limit : 60 * (double)call->operands->count,
                             .log = call->log};
     status rc;
@@ -124,7 +137,9 @@ int main(int argc, char **argv) {
         {"precision", CLI_NUMBER, &a.precision, "PERCENT",
          "half the width of the interval that is wanted; 0: until --limit (default: 1)", 0, 100},
         {"limit", CLI_NUMBER, &a.limit, "SECONDS",
-         "stop after this time, however wide it is (default: 60 for each training)", 0, INT64_MAX},
+         "stop after this time, however wide it is (default: 60 for each command)", 0, INT64_MAX},
+        {"whole", CLI_FLAG, &a.whole, NULL, "a turn is a whole run of a command, which may be any",
+         0, 0},
         {"print-key", CLI_FLAG, &a.print_key, NULL, "print the stage key and exit", 0, 0},
         {NULL, CLI_FLAG, NULL, NULL, NULL, 0, 0},
     };

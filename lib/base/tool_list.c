@@ -24,7 +24,7 @@ const tool_entry tool_list[] = {
     {"evaluate", TOOLS_RESULTS, OWN_NAME,
      "evaluate a trained model on a data set, or classify pictures"},
     {"report", TOOLS_RESULTS, OWN_NAME, "make a report from finished runs"},
-    {"time-runs", TOOLS_RESULTS, SUBCOMMAND, "time trainings against each other, in turns"},
+    {"time-runs", TOOLS_RESULTS, SUBCOMMAND, "time trainings, or any commands, against each other, in turns"},
     {"audit", TOOLS_RESULTS, SUBCOMMAND, "check published claims against their own figures"},
     {"tensor", TOOLS_RESULTS, SUBCOMMAND, "inspect, compare and convert tensor files"},
     {"manifest", TOOLS_RESULTS, SUBCOMMAND, "read, verify and compare manifest.yaml files"},

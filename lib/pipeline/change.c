@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -12,7 +13,6 @@
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 #include "experiment/factors.h"
-#include "pipeline/files.h"
 #include "pipeline/store.h"
 
 // ---- Differences between two experiments ----

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/paths.h"
@@ -21,7 +22,6 @@
 #include "experiment/experiment.h"
 #include "experiment/lookup.h"
 #include "pipeline/change.h"
-#include "pipeline/files.h"
 #include "pipeline/store.h"
 #include "pipeline/store_links.h"
 

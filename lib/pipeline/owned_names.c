@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "pipeline/files.h"
 
 enum { HASH_DIGITS = 4 };
 

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/file_lock.h"
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/paths.h"
 #include "base/tool_list.h"
-#include "pipeline/files.h"
 
 // ---- A folder for temporary files ----
 

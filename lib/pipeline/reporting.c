@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/filter.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/text.h"
 #include "pipeline/counting.h"
-#include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
 #include "pipeline/tool.h"

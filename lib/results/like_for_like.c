@@ -210,6 +210,16 @@ bool like_timed(const run *r, const yaml_node *execution) {
     return true;
 }
 
+yaml_node *like_execution(const yaml_node *execution) {
+    yaml_node *copy = yaml_new(YAML_MAPPING);
+    for (size_t i = 0; i < CONDITIONS; i++) {
+        const condition *c = &conditions[i];
+        const yaml_node *own = c->place == SEGMENT ? yaml_get(execution, c->path) : NULL;
+        if (own && (c->questions & EXECUTED)) yaml_put(copy, c->path, yaml_copy(own));
+    }
+    return copy;
+}
+
 bool like_repeated(const run *a, const run *b) {
     return agree_on(a, b, MADE | EXECUTED);
 }

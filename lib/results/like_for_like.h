@@ -41,6 +41,8 @@ bool like_repeated(const run *a, const run *b);
 bool like_made(const run *a, const run *b);
 // Was the run executed as an arm of time-runs was, whose `run.execution` is given?
 bool like_timed(const run *r, const yaml_node *execution);
+// Returns a copy of what of a `run.execution` like_timed compares, and nothing that was measured.
+yaml_node *like_execution(const yaml_node *execution);
 // Adds what keeps the times of `a` from counting with b's.
 void like_not_executed(const run *a, const run *b, reason_list *out);
 

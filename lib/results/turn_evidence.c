@@ -17,6 +17,7 @@ static double number_in(const yaml_node *execution, const char *key) {
 }
 
 turn_load turn_load_read(const yaml_node *execution) {
+    if (!execution) return (turn_load){NAN, NAN, NAN};
     return (turn_load){number_in(execution, "threads"), number_in(execution, "world_size"),
                        number_in(execution, "loader_workers")};
 }
@@ -34,7 +35,10 @@ bool turn_loads_differ(const turn_load *loads, size_t arms) {
 
 uint32_t turn_quiet_demand(const turn_load *loads, size_t arms, double cores) {
     double widest = 1;
-    for (size_t a = 0; a < arms; a++) widest = fmax(widest, loads[a].threads * loads[a].ranks);
+    for (size_t a = 0; a < arms; a++) {
+        const double own = loads[a].threads * loads[a].ranks;
+        widest = fmax(widest, isnan(own) ? cores : own);
+    }
     return cores > widest ? (uint32_t)(cores - widest) : 0;
 }
 

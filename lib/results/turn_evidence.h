@@ -17,12 +17,12 @@
 #include "base/yaml_tree.h"
 #include "results/turn_times.h"
 
-// How an arm loads a machine.
+// How an arm loads a machine. NAN: nobody knows, so it is unlike any other.
 typedef struct turn_load {
     double threads, ranks, loader_workers; // threads and loader workers of a rank
 } turn_load;
 
-// Of an arm's `run.execution`.
+// Of an arm's `run.execution`; NULL: the arm is no training of ours.
 turn_load turn_load_read(const yaml_node *execution);
 bool turn_load_equal(const turn_load *a, const turn_load *b);
 // Are there two arms that load a machine unlike?

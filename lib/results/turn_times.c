@@ -42,6 +42,18 @@ static size_t steps_of(const turn_log *l, size_t turns) {
     return count;
 }
 
+void turn_log_append(turn_log *l, const turn_log *more) {
+    const uint32_t before = (uint32_t)l->execution_count;
+    const turn_step *steps = more->steps;
+    for (size_t i = 0; i < more->turn_count; i++) {
+        turn t = more->turns[i];
+        t.execution += before;
+        turn_log_add(l, &t, steps);
+        steps += t.entries;
+    }
+    for (size_t e = 0; e < more->execution_count; e++) turn_log_end(l, more->others[e]);
+}
+
 void turn_log_release(turn_log *l) {
     free(l->turns);
     free(l->steps);

@@ -3,9 +3,11 @@
 // the time per sample of each training.
 //
 // The trainings, *arms*, ran together for an *execution*, in which each had one turn a *round*, in
-// an order drawn anew for each round. A change of the machine meets the arms of a round alike, so
-// arms are compared within rounds. Executions differ in what a process keeps for its life, such as
-// where its memory lies; so they, not rounds, are what an interval counts.
+// an order drawn anew for each round. Where a turn is a whole run, an execution is one round, and a
+// turn has one entry: a step is then an epoch, or the run of a command that is no training. A
+// change of the machine meets the arms of a round alike, so arms are compared within rounds.
+// Executions differ in what a process keeps for its life, such as where its memory lies; so they,
+// not rounds, are what an interval counts.
 //
 // The estimate, for the logarithm y of the time per sample of each turn:
 //  1. The first steps of a turn, which find cold caches and a loader at rest, are left out: as many
@@ -58,6 +60,8 @@ void turn_log_add(turn_log *l, const turn *t, const turn_step *steps);
 void turn_log_demand(turn_log *l, size_t arms, uint32_t demand);
 // Ends an execution, after its last turn.
 void turn_log_end(turn_log *l, double others);
+// Appends the turns of another log; its executions follow.
+void turn_log_append(turn_log *l, const turn_log *more);
 // Adds the executions that ended as tensors, for which the log must outlive the file, and reads
 // them back from the file named `path`. STATUS_INPUT if the tensors are no such log of that many
 // arms.

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/plugin.h"
@@ -15,7 +16,6 @@
 #include "data/manifest.h"
 #include "data/tta.h"
 #include "pipeline/child.h"
-#include "pipeline/files.h"
 #include "pipeline/reporting.h"
 #include "pipeline/run_names.h"
 #include "pipeline/store.h"

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/strvec.h"
 #include "pipeline/child.h"
-#include "pipeline/files.h"
 #include "pipeline/stage.h"
 #include "submission/replay.h"
 #include "submission/replay_compare.h"

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/paths.h"
 #include "data/source/archive.h"
-#include "pipeline/files.h"
 #include "submission/page.h"
 
 // No file of a submission has a longer path or name; every file system has room for these.

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/paths.h"
 #include "base/printable.h"
 #include "pipeline/command_plan.h"
 #include "pipeline/data_stages.h"
-#include "pipeline/files.h"
 #include "submission/page.h"
 #include "submission/unpack.h"
 #include "submission/verify_internal.h"

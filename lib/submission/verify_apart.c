@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -20,7 +21,6 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "pipeline/child.h"
-#include "pipeline/files.h"
 #include "submission/verify.h"
 
 typedef struct apart {

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/paths.h"
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "data/manifest.h"
-#include "pipeline/files.h"
 #include "submission/page.h"
 #include "submission/verify_internal.h"
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -129,39 +130,107 @@ static status read_answer(int file, char *text, size_t room, size_t *length, err
     return STATUS_OK;
 }
 
+// A kernel that cannot wait for a process is asked a thousand times a second.
 static status await_end(arm *a, error *err) {
     enum { LOOK_NS = 1000000 };
-    int state;
-    while (!has_ended(a, &state)) {
+    struct pollfd at = {.fd = (int)syscall(SYS_pidfd_open, a->process, 0), .events = POLLIN};
+    const bool known = at.fd >= 0;
+    int state = 0;
+    status rc = STATUS_OK;
+    while (rc == STATUS_OK && !has_ended(a, &state)) {
         bool ready;
-        NEED(endpoint_wait(NULL, 0, clock_now() + LOOK_NS, &ready, err));
+        const uint64_t deadline = known ? UINT64_MAX : clock_now() + LOOK_NS;
+        rc = endpoint_wait(&at, known, deadline, &ready, err);
     }
-    return state ? describe_death(a, state, err) : STATUS_OK;
+    if (known) close(at.fd);
+    return rc == STATUS_OK && state ? describe_death(a, state, err) : rc;
 }
 
+// Under a launcher, each rank may say it.
 static bool is_key(const char *text, size_t length) {
-    const size_t digits = SHA256_TEXT_BYTES - 1;
-    return length == digits + 1 && strspn(text, "0123456789abcdef") == digits &&
-           text[digits] == '\n';
+    enum { DIGITS = SHA256_TEXT_BYTES - 1, LINE = DIGITS + 1 };
+    if (!length || length % LINE || strspn(text, "0123456789abcdef") != DIGITS) return false;
+    for (size_t at = 0; at < length; at += LINE)
+        if (text[at + DIGITS] != '\n' || memcmp(text + at, text, LINE) != 0) return false;
+    return true;
 }
 
-status arm_read_key(arm *a, error *err) {
+static status ask(arm *a, char *text, size_t room, error *err) {
     int ends[2];
-    char text[SHA256_TEXT_BYTES + 1] = "", *line;
     size_t length = 0;
-    status rc;
     if (pipe2(ends, O_CLOEXEC))
         return error_system(err, STATUS_FAILED, errno, "cannot start: '%s'", a->command);
-    line = memory_format("%s --quiet --print-key", a->command);
-    rc = start(a, line, ends[1], err);
+    char *line = memory_format("%s --quiet --print-key", a->command);
+    status rc = start(a, line, ends[1], err);
     close(ends[1]);
-    if (rc == STATUS_OK) rc = read_answer(ends[0], text, sizeof text, &length, err);
+    if (rc == STATUS_OK) rc = read_answer(ends[0], text, room, &length, err);
     close(ends[0]);
-    if (rc == STATUS_OK && length < sizeof text) rc = await_end(a, err); // it may say more
+    if (rc == STATUS_OK && length < room) rc = await_end(a, err); // it may say more
     if (rc == STATUS_OK && !is_key(text, length))
         rc = error_set(err, STATUS_USAGE, "arm %u is no training: '%s'", (unsigned)a->number + 1,
                        a->command);
+    free(line);
+    return rc;
+}
+
+status arm_read_key(arm *a, error *err) {
+    enum { ROOM = 1 << 18 }; // for 4032 ranks
+    char *text = memory_new(ROOM + 1, 1);
+    const status rc = ask(a, text, ROOM, err);
     if (rc == STATUS_OK) memcpy(a->key, text, SHA256_TEXT_BYTES - 1);
+    free(text);
+    return rc;
+}
+
+// ---- A whole run ----
+
+// Does a word of the command end with this name?
+static bool names_tool(const char *command, const char *name) {
+    const size_t length = strlen(name);
+    for (const char *at = command; (at = strstr(at, name)); at += length) {
+        const char before = at == command ? ' ' : at[-1], after = at[length];
+        if (strchr(" \t\n/'\"(;&|", before) && (!after || strchr(" \t\n'\");&|", after)))
+            return true;
+    }
+    return false;
+}
+
+bool arm_is_training(const arm *a) {
+    for (size_t i = 0; i < tool_count; i++)
+        if (tool_list[i].group == TOOLS_TRAIN && names_tool(a->command, tool_list[i].name))
+            return true;
+    return false;
+}
+
+// Waits for up to a second.
+static bool ends_soon(arm *a) {
+    const struct timespec moment = {.tv_nsec = 5000000};
+    int state;
+    for (int i = 0; i < 200; i++) {
+        if (has_ended(a, &state)) return true;
+        nanosleep(&moment, NULL);
+    }
+    return false;
+}
+
+// A stopped process takes no SIGTERM before it goes on.
+static void stop(arm *a) {
+    kill(-a->process, SIGTERM);
+    kill(-a->process, SIGCONT);
+    if (ends_soon(a)) return;
+    kill(-a->process, SIGKILL);
+    (void)ends_soon(a);
+    memory_forget(kill_at_death, a);
+    a->process = 0;
+}
+
+status arm_run(arm *a, const char *more, uint64_t *ns, error *err) {
+    char *line = memory_format("%s%s", a->command, more);
+    const uint64_t begin = clock_now();
+    status rc = start(a, line, -1, err);
+    if (rc == STATUS_OK) rc = await_end(a, err);
+    *ns = clock_now() - begin;
+    if (a->process) stop(a);
     free(line);
     return rc;
 }
@@ -288,17 +357,6 @@ void arm_dismiss(arm *a) {
         if (a->ranks[r] >= 0) endpoint_send(a->ranks[r], &over, sizeof over, -1);
 }
 
-// Waits for up to a second.
-static bool ends_soon(arm *a) {
-    const struct timespec moment = {.tv_nsec = 5000000};
-    int state;
-    for (int i = 0; i < 200; i++) {
-        if (has_ended(a, &state)) return true;
-        nanosleep(&moment, NULL);
-    }
-    return false;
-}
-
 void arm_end(arm *a) {
     arm_dismiss(a);
     for (uint32_t r = 0; r < a->count; r++)
@@ -308,15 +366,7 @@ void arm_end(arm *a) {
     a->ranks = NULL;
     a->processes = NULL;
     a->count = a->connected = 0;
-    if (!a->process || ends_soon(a)) return;
-    // A stopped process takes no SIGTERM before it goes on.
-    kill(-a->process, SIGTERM);
-    kill(-a->process, SIGCONT);
-    if (ends_soon(a)) return;
-    kill(-a->process, SIGKILL);
-    (void)ends_soon(a);
-    memory_forget(kill_at_death, a);
-    a->process = 0;
+    if (a->process && !ends_soon(a)) stop(a);
 }
 
 void arm_release(arm *a) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// arm.h - one of the trainings that take turns: its process, and the connections of its ranks.
+// arm.h - one of the commands that take turns: its process, and the connections of its ranks.
 #ifndef LOCKSTEP_TIMING_ARM_H
 #define LOCKSTEP_TIMING_ARM_H
 
@@ -22,15 +22,23 @@ typedef struct arm {
     uint32_t count;              // of the ranks; 0: not known yet
     uint32_t connected;          // of them
     char key[SHA256_TEXT_BYTES]; // of its stage; "" before arm_read_key
-    yaml_node *manifest;         // what rank 0 said of the training: its manifest, without results
+    yaml_node *manifest;         // of the training, without results if rank 0 said it; NULL: none
 } arm;
 
 // Makes the tools beside this program those that a command means. Call it once, first.
 status arms_find_tools(error *err) MUST_CHECK;
 
-// Asks the command for its stage key, and so finds out whether it can train. STATUS_STOPPED after a
-// signal; then, as after a failure, call arm_end.
+// Does the command name a train tool, which takes more options at its end?
+bool arm_is_training(const arm *a);
+// Asks the command of a training for its stage key, and so finds out whether it can train.
+// STATUS_STOPPED after a signal; then, as after a failure, call arm_end.
 status arm_read_key(arm *a, error *err) MUST_CHECK;
+// Runs the command once, with more words at its end, and takes its time. STATUS_FAILED if it ends
+// with another exit code than 0; STATUS_STOPPED after a signal; then, too, call arm_end.
+status arm_run(arm *a, const char *more, uint64_t *ns, error *err) MUST_CHECK;
+
+// ---- An arm that rests between its turns ----
+
 // Starts the training, which will connect to `endpoint` (dist/endpoint.h).
 status arm_start(arm *a, int endpoint, error *err) MUST_CHECK;
 // Takes in a rank that connected. The arms are those that were started, in order. Whoever is none

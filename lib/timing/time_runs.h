@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// time_runs.h - times trainings against each other: they run together, and take turns of a
+// time_runs.h - times commands against each other. Trainings run together, and take turns of a
 // twentieth of a second, or half a second if they have several threads or ranks
 // (results/turn_times.h).
 //
@@ -8,9 +8,12 @@
 // or a tenth of their difference, or the time is over; with precision 0, only until the time is
 // over. If ±5 % or more is enough, there are at least three, and fewer turns.
 //
+// With `whole`, a turn is one whole run of a command, which may be any; an execution gives each arm
+// one turn. If all arms are trainings, the time of an epoch counts, else that of the run.
+//
 // Arms that differ in threads, ranks or loader workers are compared in quiet rounds only
-// (results/turn_evidence.h). A round then begins when no other program wants a core, if that
-// happens in some seconds, with turns of a tenth of a second.
+// (results/turn_evidence.h), as are commands whose load nobody knows. A round then begins when no
+// other program wants a core, if that happens in some seconds, with turns of a tenth of a second.
 #ifndef LOCKSTEP_TIMING_TIME_RUNS_H
 #define LOCKSTEP_TIMING_TIME_RUNS_H
 
@@ -21,11 +24,12 @@
 #include "timing/arm.h"
 
 typedef struct time_options {
-    const char *const *commands; // of train tools, for the shell, without --out
+    const char *const *commands; // for the shell; of train tools, without --out
     size_t count;                // 2 or more
     const char *out;             // folder, which exists and is locked; NULL: writes nothing
     double precision;            // half the interval's width, as a fraction: 0.01
     double limit;                // seconds; three executions may take longer
+    bool whole;                  // a turn is a whole run; else all commands are trainings
     const logger *log;
 } time_options;
 
@@ -35,8 +39,9 @@ typedef struct timing {
     size_t count;
     turn_log log;
     turn_evidence evidence;
-    double widest; // half the width of the widest pair's interval, as a fraction
-    bool settled;  // there are enough executions (turn_evidence_settles)
+    double widest;  // half the width of the widest pair's interval, as a fraction
+    bool settled;   // there are enough executions (turn_evidence_settles)
+    bool by_epochs; // times are per sample; else per run of a command
 } timing;
 
 // Times the arms, and continues with the turns that an earlier call left in `out`. Each execution

@@ -28,9 +28,10 @@ teardown() {
     wait_until all_ended "$WORK/.*yaml"
 }
 
-# quickly COMMAND...: times the commands as coarsely as possible, in about two seconds.
+# quickly OPTION... COMMAND...: times the commands as coarsely as possible: in three executions, however busy the
+# machine is.
 quickly() {
-    succeeds "$BIN/time-runs" --precision 99 "$@"
+    succeeds "$BIN/time-runs" --precision 99 --limit 0.001 "$@"
 }
 
 # refuses CODE PATTERN COMMAND...: its last line matches; before it, the arm may have said why.
@@ -255,8 +256,69 @@ SH
     ends 5
 }
 
+@test "--whole: a turn is one run of any command, and the clock times it" {
+    quickly --whole --out out "sleep 0.05" "sleep 0.1" "cd '$data' && $single"
+    [ "${lines[0]}" = "arm       seconds  against arm 1" ]
+    [[ ${lines[1]} =~ ^1\ +0\.(0[5-9]|[1-9])[0-9]*\ *$ ]] || fail "$output"
+    [[ ${lines[2]} =~ ^2\ +0\.[1-9][0-9]*\ \  ]] || fail "$output"
+    [ "$(ls -A out)" = "$(printf '%s\n' .lock manifest.yaml turns.st.zst)" ]
+    "$BIN/manifest" verify out/manifest.yaml
+    [ "$("$BIN/manifest" get out/manifest.yaml parameters.whole)" = true ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.arms.0.command)" = "sleep 0.05" ]
+    run ! "$BIN/manifest" get out/manifest.yaml run.arms.2.key # its time is not that of its epochs
+    local seconds
+    seconds=$("$BIN/manifest" get out/manifest.yaml results.seconds.1)
+    [[ $seconds == 0.[1-9]* ]] || fail "$seconds"
+}
+
+@test "--whole: trainings alone are timed by their epochs, and give runs their time" {
+    cat >launcher <<'SH'
+#!/bin/sh
+unset RANK
+exec "$@"
+SH
+    chmod +x launcher
+    quickly --whole --out out "$single" "./launcher $ddp"
+    [ "${lines[0]}" = "arm     samples/s  against arm 1" ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.arms.1.execution.world_size)" = 2 ]
+    [ "$(succeeds "$BIN/time-runs" --whole --precision 99 --limit 0.001 --out out "$single" "./launcher $ddp" --print-key &&
+        echo "$output")" = "$("$BIN/manifest" get out/manifest.yaml key)" ]
+    sh -c "'$BIN/'$single -q --out one"
+    sh -c "'$BIN/'$ddp -q --out two"
+    succeeds "$BIN/report" one two --turns out --out page
+    [ "$(grep -c ",turns,[3-9]" page/report.csv)" -eq 2 ] || fail "$(grep turns page/report.csv)"
+
+    # Another call adds to it, and begins anew for other arms.
+    succeeds "$BIN/time-runs" --whole --precision 98 --limit 0.001 --out out "$single" "./launcher $ddp"
+    [[ $stderr == *"continues after execution "*" of 'out'"* ]] || fail "$stderr"
+    [ "$("$BIN/manifest" get out/manifest.yaml results.executions)" -ge 4 ]
+    quickly --whole --out out "$ddp" "$single"
+    [[ $stderr == *"begins anew: 'out/turns.st.zst' has turns of other trainings or builds"* ]]
+}
+
+@test "--whole: what fails or dies ends the call; a signal stops the run, and the same command goes on" {
+    run --separate-stderr "$BIN/time-runs" --whole "sleep 0" "exit 7"
+    [ "$status" -eq 1 ] && [ "${stderr_lines[-1]}" = "time-runs: arm 2 ended with exit code 7: 'exit 7'" ] || fail "$stderr"
+    run --separate-stderr "$BIN/time-runs" --whole "sleep 0" 'kill -9 $$'
+    [ "$status" -eq 1 ] && [ "${stderr_lines[-1]}" = "time-runs: arm 2 was killed by SIGKILL: 'kill -9 \$\$'" ] || fail "$stderr"
+    run --separate-stderr "$BIN/time-runs" --whole "$single" "$single --set optimizer.lr=1000000"
+    [ "$status" -eq 1 ] && [[ $stderr == *"train-single: cannot continue: "* ]] || fail "$stderr"
+    run --separate-stderr "$BIN/time-runs" --whole "$single --out mine" "$single"
+    [ "$status" -eq 2 ] && [[ $stderr == "time-runs: arm 1: its folder is temporary; leave out --out: "* ]] || fail "$stderr"
+    [ ! -e mine ]
+
+    begin --whole --precision 0.01 --limit 1000 --out out "sleep 0" "$single"
+    wait_for out/turns.st.zst
+    kill -TERM "$timing"
+    ends 5
+    [[ $(tail -n 1 err) == "time-runs: stopped after execution "*", which is saved; the same command goes on" ]]
+    [ "$(ls -A out)" = "$(printf '%s\n' .lock turns.st.zst)" ]
+    quickly --whole --out out "sleep 0" "$single"
+    [[ $stderr == *"continues after execution "* ]]
+}
+
 @test "two calls at the same time do not meet" {
-    begin --precision 99 "$single" "$single"
+    begin --precision 99 --limit 0.001 "$single" "$single"
     quickly "$single" "$single"
     ends 0
     [ "$(wc -l <printed)" -eq 3 ]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // files.h - reads and copies whole files, and removes trees.
-#ifndef LOCKSTEP_PIPELINE_FILES_H
-#define LOCKSTEP_PIPELINE_FILES_H
+#ifndef LOCKSTEP_BASE_FILES_H
+#define LOCKSTEP_BASE_FILES_H
 
 #include "base/error.h"
 

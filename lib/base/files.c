@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pipeline/files.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

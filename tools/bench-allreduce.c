@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/output_folder.h"
 #include "data/manifest.h"
 #include "dist/allreduce_bench.h"
 #include "dist/allreduce_device.h"
@@ -350,10 +351,9 @@ static status measure(bench *b, error *err) {
     return rc;
 }
 
-static status take_folder(const bench *b, const char *folder, int *lock, error *err) {
+static status take_folder(const bench *b, const char *folder, output_folder *taken, error *err) {
     status rc;
-    TRY(output_make_folder(folder, err));
-    TRY(output_lock_folder(folder, &b->log, lock, err));
+    TRY(output_folder_open(folder, &b->log, taken, err));
     TRY(manifest_remove_old(&b->manifest, folder, err));
 out:
     if (rc != STATUS_OK) launch_abort(&b->environment, &b->log, err);
@@ -361,13 +361,13 @@ out:
 }
 
 static status measure_into(bench *b, const char *folder, error *err) {
-    int lock = -1;
+    output_folder taken = {0};
     status rc = STATUS_OK;
-    TRY(take_folder(b, folder, &lock, err));
+    TRY(take_folder(b, folder, &taken, err));
     TRY(measure(b, err));
     TRY(manifest_write_in(&b->manifest, folder, err));
 out:
-    output_unlock_folder(lock);
+    output_folder_close(&taken, rc);
     return rc;
 }
 

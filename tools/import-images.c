@@ -432,7 +432,7 @@ static status import(void *arguments_of_main, const cli_call *call, error *err) 
     describe_result(a, &r, &kept, &m);
     rc = write_all(a, &kept, &r, &m, call->log, err);
 out:
-    raw_output_close(&a->output);
+    raw_output_close(&a->output, rc);
     import_release(&r);
     image_source_release(&a->source);
     manifest_release(&m);
@@ -443,7 +443,7 @@ out:
 }
 
 int main(int argc, char **argv) {
-    arguments a = {.test_fraction = (double)NAN, .seed = -1, .output = {.lock = -1}};
+    arguments a = {.test_fraction = (double)NAN, .seed = -1};
     const cli_option options[] = {
         {"from", CLI_LIST, &a.sources, "DIR|FILE",
          "folder of class folders, archive of it, or file of arrays", 0, 0},

@@ -7,6 +7,7 @@
 #include "base/cli.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/output_folder.h"
 #include "base/signals.h"
 #include "report/notes.h"
 #include "timing/time_runs.h"
@@ -98,7 +99,7 @@ static status work(void *argument, const cli_call *call, error *err) {
     manifest m = {0};
     timing t = {0};
     page_templates *words = NULL;
-    int lock = -1;
+    output_folder folder = {0};
     const time_options o = {.commands = call->operands->items,
                             .count = call->operands->count,
                             .out = a->out,
@@ -116,8 +117,7 @@ static status work(void *argument, const cli_call *call, error *err) {
     if (a->out) {
         TRY(manifest_check_folder(&m, a->out, err));
         TRY(output_check_folder(a->out, call->log, err));
-        TRY(output_make_folder(a->out, err));
-        TRY(output_lock_folder(a->out, call->log, &lock, err));
+        TRY(output_folder_open(a->out, call->log, &folder, err));
     }
     TRY(page_templates_open(&words, "en", NULL, err));
     TRY(time_runs(&o, &m, &t, err));
@@ -125,7 +125,7 @@ static status work(void *argument, const cli_call *call, error *err) {
 out:
     page_templates_close(words);
     timing_release(&t);
-    output_unlock_folder(lock);
+    output_folder_close(&folder, rc);
     manifest_release(&m);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool is_absent(int reason) {
@@ -29,4 +30,9 @@ file_lock_result file_lock(int fd, bool wait) {
     }
     if (code == 0) return FILE_LOCK_TAKEN;
     return errno == EAGAIN || errno == EACCES ? FILE_LOCK_HELD : FILE_LOCK_FAILED;
+}
+
+bool file_lock_is_gone(int fd) {
+    struct stat info;
+    return fstat(fd, &info) == 0 && info.st_nlink == 0;
 }

@@ -20,4 +20,7 @@ typedef enum file_lock_result {
 // Locks the file until its description is closed, also in children. `wait`: until it can be locked.
 file_lock_result file_lock(int fd, bool wait);
 
+// Was the file removed before its lock was taken (output_folder.h)? Then the lock excludes nobody.
+bool file_lock_is_gone(int fd);
+
 #endif

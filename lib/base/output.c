@@ -348,8 +348,14 @@ status output_lock_folder(const char *folder, const logger *log, int *lock, erro
     *lock = -1;
     char *path = memory_format("%s/.lock", folder);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    const file_lock_result result = fd < 0 ? FILE_LOCK_FAILED : take_lock(fd);
+    file_lock_result result = fd < 0 ? FILE_LOCK_FAILED : take_lock(fd);
     int reason = errno;
+    if (result == FILE_LOCK_TAKEN && file_lock_is_gone(fd)) {
+        close(fd);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        result = fd < 0 ? FILE_LOCK_FAILED : take_lock(fd);
+        reason = errno;
+    }
     free(path);
     if (result == FILE_LOCK_ABSENT) warn_unlocked(folder, log);
     if (result == FILE_LOCK_TAKEN || result == FILE_LOCK_ABSENT) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output_folder.h"
 #include "base/progress.h"
 #include "data/partition.h"
 #include "data/recorded.h"
@@ -197,18 +198,17 @@ out:
 static status write_shards(const arguments *a, const cli_call *call, error *err) {
     dataset d = {0};
     manifest m = {0};
-    int lock = -1;
+    output_folder folder = {0};
     status rc;
     TRY(check(a, err));
     TRY(manifest_begin(&m, call->log->tool, BITS, call->argc, call->argv, err));
     // Done before reading: standard input may be the end of a long download.
-    TRY(output_make_folder(a->out, err));
-    TRY(output_lock_folder(a->out, call->log, &lock, err));
+    TRY(output_folder_open(a->out, call->log, &folder, err));
     TRY(read_unsharded(a, &d, err));
     describe(a, &d, &m);
     TRY(write_folder(a, &d, call->log, &m, err));
 out:
-    if (lock >= 0) output_unlock_folder(lock);
+    output_folder_close(&folder, rc);
     dataset_release(&d);
     manifest_release(&m);
     return rc;

@@ -262,6 +262,15 @@ static status link_to(const execution_work *w, error *err) {
     return store_link(w->p->artifacts, w->seed->place, w->seed->key, w->number, err);
 }
 
+// A training that failed before it wrote anything left no folder: then the link goes, too.
+static void drop_link(const execution_work *w) {
+    char *link = memory_format("%s/%s", w->p->artifacts, w->seed->place);
+    char *folder = paths_folder(link);
+    if (access(link, F_OK) != 0 && unlink(link) == 0) (void)rmdir(folder);
+    free(folder);
+    free(link);
+}
+
 // Its times are those of a training beside others, with one thread: they count for nothing.
 static status note_jobs(const execution_work *w, error *err) {
     char jobs[24];
@@ -283,6 +292,7 @@ static status run_execution(execution_work *w, error *err) {
     TRY(planned_seed_look(w->p, w->seed, err));
     TRY(compare_models(w, err));
 out:
+    if (rc != STATUS_OK && w->current) drop_link(w);
     close_work(w);
     return rc;
 }

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/number_text.h"
 #include "base/output.h"
+#include "base/output_folder.h"
 #include "base/paths.h"
 #include "base/progress.h"
 #include "base/text.h"
@@ -232,30 +233,56 @@ status stage_check_place(const pipeline *p, error *err) {
     return error_set(err, rc, "%s: ARTIFACTS=FOLDER names another folder", why.message);
 }
 
-// Locks the stage. *lock is -1 if no lock can be made here: the folder may be read-only.
-static status lock(const pipeline *p, const stage *s, int *lock, error *err) {
+// The lock of a stage: a file beside its folder.
+typedef struct stage_lock {
+    char *folder, *name, *made; // output_folder.h
+    int fd;                     // -1: none
+} stage_lock;
+
+// Waits for the lock. A call that fails may have removed its file in the meantime.
+static file_lock_result wait_for(const pipeline *p, const stage *s, int *fd, const char *path) {
+    file_lock_result result = file_lock(*fd, false);
+    if (result == FILE_LOCK_HELD) {
+        say(p, s, "waiting for another run of this stage");
+        result = file_lock(*fd, true);
+    }
+    if (result != FILE_LOCK_TAKEN || !file_lock_is_gone(*fd)) return result;
+    close(*fd);
+    const bool made = output_make_parent(path, NULL) == STATUS_OK;
+    *fd = made ? open(path, O_RDWR | O_CREAT, 0666) : -1;
+    return *fd < 0 ? FILE_LOCK_FAILED : file_lock(*fd, true);
+}
+
+// Locks the stage. The descriptor is -1 if no lock can be made here: the folder may be read-only.
+static status lock(const pipeline *p, const stage *s, stage_lock *l, error *err) {
     const char *name = paths_name(s->dir);
-    char *path = memory_format("%.*s.%s.lock", (int)(name - s->dir), s->dir, name);
+    *l = (stage_lock){
+        .folder = paths_folder(s->dir), .name = memory_format(".%s.lock", name), .fd = -1};
+    l->made = output_folder_missing(l->folder);
+    char *path = memory_format("%.*s%s", (int)(name - s->dir), s->dir, l->name);
     status rc = output_make_parent(path, err);
-    *lock = -1;
     if (rc != STATUS_OK) {
         TRY(stage_check_place(p, err));
         goto out;
     }
     // Not closed at exec: a tool that outlives this process keeps the stage locked.
-    *lock = open(path, O_RDWR | O_CREAT, 0666);
-    if (*lock < 0) goto out;
+    l->fd = open(path, O_RDWR | O_CREAT, 0666);
+    if (l->fd < 0) goto out;
     // Without locks the stage's tool warns.
-    file_lock_result result = file_lock(*lock, false);
-    if (result == FILE_LOCK_HELD) {
-        say(p, s, "waiting for another run of this stage");
-        result = file_lock(*lock, true);
-    }
-    if (result == FILE_LOCK_FAILED)
+    if (wait_for(p, s, &l->fd, path) == FILE_LOCK_FAILED)
         rc = error_system(err, STATUS_FAILED, errno, "cannot lock '%s'", path);
 out:
     free(path);
     return rc;
+}
+
+// After a failure, folders that hold nothing but the lock go.
+static void unlock(stage_lock *l, status rc) {
+    if (l->fd >= 0 && rc != STATUS_OK) output_folder_drop(l->folder, l->name, l->made);
+    if (l->fd >= 0) close(l->fd);
+    free(l->folder);
+    free(l->name);
+    free(l->made);
 }
 
 static status start(const pipeline *p, const stage *s, error *err) {
@@ -308,7 +335,7 @@ static status run_locked(pipeline *p, const stage *s, const char *key, bool lock
 
 status stage_run(pipeline *p, const stage *s, error *err) {
     char key[SHA256_TEXT_BYTES];
-    int held = -1;
+    stage_lock held = {.fd = -1};
     status rc = STATUS_OK;
     if (strvec_has(&p->done, s->dir)) return STATUS_OK;
     strvec_add(&p->done, s->dir);
@@ -317,8 +344,8 @@ status stage_run(pipeline *p, const stage *s, error *err) {
     else
         TRY(tool_key(p, s->command, key, err));
     TRY(lock(p, s, &held, err));
-    TRY(run_locked(p, s, key, held >= 0, err));
+    TRY(run_locked(p, s, key, held.fd >= 0, err));
 out:
-    if (held >= 0) close(held);
+    unlock(&held, rc);
     return rc;
 }

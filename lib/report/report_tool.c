@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/output_folder.h"
 #include "base/printable.h"
 #include "report/notes.h"
 #include "report/page_templates.h"
@@ -181,16 +182,15 @@ static status print_json(const results *r, const options *o, error *err) {
 // their bands: a folder with a manifest is complete and was checked.
 static status make_report(const results *r, const options *o, const cli_call *call, manifest *m,
                           error *err) {
-    int lock = -1;
+    output_folder folder = {0};
     status rc;
-    TRY(output_make_folder(o->out, err));
-    TRY(output_lock_folder(o->out, call->log, &lock, err));
+    TRY(output_folder_open(o->out, call->log, &folder, err));
     TRY(manifest_remove_old(m, o->out, err));
     TRY(report_write(r, &o->page, o->out, m, err));
     if (o->check) TRY(print(results_check, r, o->check, call->answers, err));
     TRY(manifest_write_in(m, o->out, err));
 out:
-    output_unlock_folder(lock);
+    output_folder_close(&folder, rc);
     return rc;
 }
 

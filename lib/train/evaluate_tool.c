@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/output_folder.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "data/labels.h"
@@ -92,10 +93,9 @@ static status print_key(const evaluate_settings *s, manifest *m, FILE *answers, 
 static status evaluate(const evaluate_settings *s, const char *folder, bool json, manifest *m,
                        error *err) {
     evaluate_model e = {0};
-    int lock = -1;
+    output_folder taken = {0};
     status rc;
-    TRY(output_make_folder(folder, err));
-    TRY(output_lock_folder(folder, s->log, &lock, err));
+    TRY(output_folder_open(folder, s->log, &taken, err));
     TRY(evaluate_model_init(&e, s, m, err));
     TRY(evaluate_model_compute(&e, err));
     TRY(evaluate_model_write(&e, folder, m, err));
@@ -103,7 +103,7 @@ static status evaluate(const evaluate_settings *s, const char *folder, bool json
     evaluation_warn(&e.result, tensor_file_metadata(&e.data.files[0], "classes"), s->log);
 out:
     evaluate_model_release(&e);
-    output_unlock_folder(lock);
+    output_folder_close(&taken, rc);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "base/output_folder.h"
 #include "base/signals.h"
 #include "dist/launch_join.h"
 #include "experiment/lookup.h"
@@ -346,13 +347,10 @@ static status find_finished(const train_settings *s, const experiment *e, bool *
 }
 
 // Makes the folder and locks it.
-static status take_folder(const train_settings *s, const experiment *e, int *lock, bool *finished,
-                          error *err) {
+static status take_folder(const train_settings *s, const experiment *e, output_folder *folder,
+                          bool *finished, error *err) {
     *finished = false;
-    if (train_settings_lead(s)) {
-        NEED(output_make_folder(s->out, err));
-        NEED(output_lock_folder(s->out, s->log, lock, err));
-    }
+    if (train_settings_lead(s)) NEED(output_folder_open(s->out, s->log, folder, err));
     if (s->resume) NEED(find_finished(s, e, finished, err));
     return STATUS_OK;
 }
@@ -399,11 +397,11 @@ static void warn_of_idle(const train_settings *s, const experiment *e) {
 static status train(const train_tool *t, const train_settings *s, const experiment *e, manifest *m,
                     error *err) {
     train_run run = {0};
-    int lock = -1;
+    output_folder folder = {0};
     bool finished = false;
     status rc = STATUS_OK;
     if (!s->turns) TRY(need(t->out, "out", err));
-    if (!s->turns) TRY(take_folder(s, e, &lock, &finished, err));
+    if (!s->turns) TRY(take_folder(s, e, &folder, &finished, err));
     if (finished) goto out;
     signals_watch();
     TRY(train_run_init(&run, s, e, m, err));
@@ -411,7 +409,7 @@ static status train(const train_tool *t, const train_settings *s, const experime
 out:
     if (!run.launched && rc != STATUS_USAGE) launch_abort(&s->world.environment, s->log, err);
     train_run_release(&run);
-    output_unlock_folder(lock);
+    output_folder_close(&folder, rc);
     return rc;
 }
 

@@ -158,9 +158,10 @@ all_of() {
     [ "$(key_of_link x/seed-42)" = "$KEY" ]
     [[ $output != *"seed-42/train: running"* ]] || fail "$output" # the folder named is that of the failed run
     grep -q "^train  *$ARTIFACTS/runs/[0-9a-f]*/1/train: running" <<<"$output" || fail "$output"
-    # Without a finished run, the link shows the run in progress.
+    # Without a finished run, the link shows the run in progress; one that failed before it wrote anything leaves none.
     TOOL=train-single fails_with 1 "cannot continue" "$BIN/pipeline" experiment x SEED=3
-    [ -e "$ARTIFACTS/x/seed-3/train" ]
+    grep -q "^train  *$ARTIFACTS/x/seed-3/train: running" <<<"$output" || fail "$output"
+    [ ! -L "$ARTIFACTS/x/seed-3" ] || fail "$(ls -l "$ARTIFACTS/x")"
     # One that succeeds takes it.
     sed -i 's/1e6/0.01/' experiments/x.yaml
     succeeds pipeline experiment x

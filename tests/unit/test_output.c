@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "base/output_folder.h"
 #include "base/sha256.h"
 
 #include "temporary_folder.h"
@@ -197,6 +198,66 @@ static void test_lock(void **state) {
     assert_int_equal(output_lock_folder("absent", NULL, &lock, &err), STATUS_FAILED);
 }
 
+static bool is_there(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+// After a failure nothing is left of the folders that were made, unless something is in them.
+static void test_folder_of_a_failure(void **state) {
+    (void)state;
+    error err = {0};
+    output_folder f;
+    assert_int_equal(output_folder_open("new/er/one/", NULL, &f, &err), STATUS_OK);
+    assert_true(is_there("new/er/one/.lock"));
+    output_folder_close(&f, STATUS_INPUT);
+    output_folder_close(&f, STATUS_INPUT); // closed
+    assert_false(is_there("new"));
+    assert_int_equal(mkdir("own", 0777), 0);
+    assert_int_equal(output_folder_open("own/one", NULL, &f, &err), STATUS_OK);
+    output_folder_close(&f, STATUS_INPUT);
+    assert_true(is_there("own") && !is_there("own/one"));
+    assert_int_equal(output_folder_open("own", NULL, &f, &err), STATUS_OK);
+    output_folder_close(&f, STATUS_INPUT);
+    assert_true(is_there("own")); // it is the user's
+    assert_int_equal(output_folder_open("full/one", NULL, &f, &err), STATUS_OK);
+    assert_int_equal(output_write_file("full/one/x", "", 0, &err), STATUS_OK);
+    output_folder_close(&f, STATUS_FAILED);
+    assert_true(is_there("full/one/x") && is_there("full/one/.lock"));
+    assert_int_equal(output_folder_open("done", NULL, &f, &err), STATUS_OK);
+    output_folder_close(&f, STATUS_OK);
+    assert_true(is_there("done/.lock"));
+    assert_int_equal(output_write_file("plain", "", 0, &err), STATUS_OK);
+    assert_int_equal(output_folder_open("plain/x", NULL, &f, &err), STATUS_FAILED);
+    output_folder_close(&f, STATUS_FAILED);
+}
+
+// A process that waited for the lock of a folder that is removed meanwhile makes it again.
+static void test_lock_of_a_folder_that_goes(void **state) {
+    (void)state;
+    error err = {0};
+    output_folder f;
+    int held[2];
+    char byte;
+    assert_int_equal(pipe(held), 0);
+    const pid_t holder = fork();
+    if (holder == 0) {
+        if (output_folder_open("going/one", NULL, &f, NULL) != STATUS_OK ||
+            write(held[1], "", 1) != 1)
+            _exit(1);
+        usleep(300000);
+        output_folder_close(&f, STATUS_INPUT);
+        _exit(0);
+    }
+    assert_int_equal(read(held[0], &byte, 1), 1);
+    if (output_folder_open("going/one", NULL, &f, &err) != STATUS_OK) fail_msg("%s", err.message);
+    assert_true(is_there("going/one/.lock"));
+    output_folder_close(&f, STATUS_OK);
+    assert_int_equal(waitpid(holder, NULL, 0), holder);
+    close(held[0]);
+    close(held[1]);
+}
+
 // A killed process's locks are free only after the kernel has released them.
 static void test_lock_of_a_process_that_ends(void **state) {
     (void)state;
@@ -252,6 +313,8 @@ int main(void) {
         IN_FOLDER(test_streams),
         IN_FOLDER(test_make_folder),
         IN_FOLDER(test_lock),
+        IN_FOLDER(test_folder_of_a_failure),
+        IN_FOLDER(test_lock_of_a_folder_that_goes),
         IN_FOLDER(test_lock_of_a_process_that_ends),
         IN_FOLDER(test_killed),
         IN_FOLDER(test_leftovers),

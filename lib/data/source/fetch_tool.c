@@ -211,7 +211,7 @@ static status fetch(void *arguments_of_main, const cli_call *call, error *err) {
     TRY(raw_dataset_write(&raw, &a->output, call->log, &m, err));
 out:
     mirrors_release(&mirrored);
-    raw_output_close(&a->output);
+    raw_output_close(&a->output, rc);
     raw_dataset_release(&raw);
     choice_release(&c);
     manifest_release(&m);
@@ -242,7 +242,7 @@ static char *make_notes(const fetch_tool *t) {
 }
 
 static status run_tool(const fetch_tool *t, int argc, char **argv, FILE *answers, error *err) {
-    arguments a = {.tool = t, .output = {.lock = -1}};
+    arguments a = {.tool = t};
     char *names = make_names(t, &a.dataset), *notes = make_notes(t);
     const cli_option options[] = {
         {"dataset", CLI_STRING, &a.dataset, names, "which one (default: the first)", 0, 0},

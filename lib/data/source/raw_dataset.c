@@ -112,17 +112,14 @@ static status check_stream(const raw_output *o, const char *mirrors, const char 
 
 status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
                        const logger *log, error *err) {
-    o->lock = -1;
     status rc = raw_output_check(o, err);
     if (rc != STATUS_OK) return rc;
     if (is_stream(o)) return check_stream(o, mirrors, from, count, err);
-    rc = output_make_folder(o->out, err);
-    return rc == STATUS_OK ? output_lock_folder(o->out, log, &o->lock, err) : rc;
+    return output_folder_open(o->out, log, &o->folder, err);
 }
 
-void raw_output_close(raw_output *o) {
-    if (o->lock >= 0) output_unlock_folder(o->lock);
-    o->lock = -1;
+void raw_output_close(raw_output *o, status rc) {
+    output_folder_close(&o->folder, rc);
 }
 
 void raw_output_describe(const raw_output *o, manifest *m) {

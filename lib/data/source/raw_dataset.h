@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output_folder.h"
 #include "data/dataset.h"
 #include "data/manifest.h"
 
@@ -47,8 +48,8 @@ status raw_dataset_keep(raw_dataset *r, const yaml_node *wanted, const char **na
 // The output options of a tool: the values of --out, --split and --manifest, NULL if absent.
 typedef struct raw_output {
     const char *out, *split, *manifest;
-    bool print_key; // --print-key: there is no output
-    int lock;       // of the folder, while open; -1: none
+    bool print_key;       // --print-key: there is no output
+    output_folder folder; // of --out, while open
 } raw_output;
 
 // Their rows in the tool's table of options (base/cli.h). `o` is the raw_output.
@@ -69,7 +70,7 @@ status raw_output_check(const raw_output *o, error *err) MUST_CHECK;
 // download. Call raw_output_close in any case.
 status raw_output_open(raw_output *o, const char *mirrors, const char *const *from, size_t count,
                        const logger *log, error *err) MUST_CHECK;
-void raw_output_close(raw_output *o);
+void raw_output_close(raw_output *o, status rc);
 
 // Adds to the parameters of `m` the option that decides the content: the split of a stream.
 void raw_output_describe(const raw_output *o, manifest *m);

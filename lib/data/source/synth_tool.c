@@ -111,7 +111,7 @@ static status synthesize(void *arguments_of_main, const cli_call *call, error *e
     TRY(draw(a, &s, names, &raw, err));
     TRY(raw_dataset_write(&raw, &a->output, call->log, &m, err));
 out:
-    raw_output_close(&a->output);
+    raw_output_close(&a->output, rc);
     raw_dataset_release(&raw);
     manifest_release(&m);
     free(names);
@@ -119,11 +119,7 @@ out:
 }
 
 status synth_tool(int argc, char **argv, FILE *answers, error *err) {
-    arguments a = {.train = 5000,
-                   .test = 1000,
-                   .classes = SYNTHETIC_SHAPES,
-                   .shape = "3,32,32",
-                   .output = {.lock = -1}};
+    arguments a = {.train = 5000, .test = 1000, .classes = SYNTHETIC_SHAPES, .shape = "3,32,32"};
     const cli_option options[] = {
         {"train", CLI_INTEGER, &a.train, "N", "number of training images (default 5000)", 1,
          MAX_SAMPLES},

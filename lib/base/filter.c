@@ -24,13 +24,29 @@ static const char *search_path(void) {
     return path ? path : "/usr/bin:/bin";
 }
 
-bool filter_exists(const char *program) {
-    for (const char *part = search_path();;) {
+// Returns 0, or why the file cannot be run.
+static int look_at(const char *path) {
+    if (paths_is_folder(path)) return EISDIR;
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+int filter_search(const char *program) {
+    int reason = ENOENT;
+    if (strchr(program, '/')) return look_at(program);
+    for (const char *part = search_path();; part++) {
         const size_t length = strcspn(part, ":");
-        const bool there = paths_allow(X_OK, "%.*s/%s", (int)length, part, program);
-        if (there || !part[length]) return there;
-        part += length + 1;
+        char *path = memory_format("%.*s%s%s", (int)length, part, length ? "/" : "./", program);
+        const int own = look_at(path);
+        free(path);
+        if (!own) return 0;
+        if (own != ENOENT && own != ENOTDIR) reason = own;
+        part += length;
+        if (!*part) return reason;
     }
+}
+
+bool filter_exists(const char *program) {
+    return filter_search(program) == 0;
 }
 
 // ---- Files in memory: no pipe that could block or break ----

@@ -8,7 +8,10 @@
 #include "base/error.h"
 #include "base/text.h"
 
-// Returns whether there is a program of that name on PATH.
+// Looks for a program where execvp(3) does: on PATH, unless its name has a slash. Returns 0 if it
+// can be run; else why not, an errno value: ENOENT if there is none, EISDIR, EACCES.
+int filter_search(const char *program);
+// Returns whether there is one that can be run.
 bool filter_exists(const char *program);
 
 // Runs a program found on PATH with `input` as its standard input, and appends its standard output

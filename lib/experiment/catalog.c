@@ -223,6 +223,15 @@ static status refuse_file(const catalog_entry *entry, error *err) {
                      entry->path);
 }
 
+// Returns the path of a file of that name in the current folder, which is no catalogue; NULL: none.
+// free() it.
+static char *file_here(const char *name) {
+    char *path = memory_format("%s.yaml", name);
+    if (access(path, F_OK) == 0) return path;
+    free(path);
+    return NULL;
+}
+
 static status refuse(const catalog *c, const char *name, error *err) {
     for (size_t i = 0; i < c->count; i++)
         if (strcmp(c->items[i].name, name) == 0) return refuse_file(&c->items[i], err);
@@ -232,12 +241,14 @@ static status refuse(const catalog *c, const char *name, error *err) {
     for (size_t i = 0; i < c->count; i++)
         if (is_run(&c->items[i])) names[count++] = c->items[i].name;
     qsort(names, count, sizeof *names, by_name);
-    const char *near = spelling_nearest(name, names, count);
+    char *here = file_here(name);
+    const char *near = here ? here : spelling_nearest(name, names, count);
     join(names, count, all, sizeof all);
     status rc =
         error_set(err, STATUS_INPUT, "cannot find experiment: '%.*s': %s%s%s%s %s %s%s", NAME_SHOWN,
                   name, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", c->roots,
                   c->seen.count > 1 ? "have" : "has", count ? "these: " : "none", all);
+    free(here);
     free(names);
     return rc;
 }
@@ -250,10 +261,14 @@ status catalog_find(const catalog *c, const char *name, const catalog_entry **fo
     *found = catalog_look_up(c, name);
     if (*found) return STATUS_OK;
     if (c->roots) return refuse(c, name, err);
-    return error_set(err, STATUS_INPUT,
-                     "cannot find experiment: '%.*s': no such file, and no folder '%s' that has "
-                     "experiments by name",
-                     NAME_SHOWN, name, OWN);
+    char *here = file_here(name);
+    error_set(err, STATUS_INPUT,
+              "cannot find experiment: '%.*s': %s%s%sno such file, and no folder '%s' that has "
+              "experiments by name",
+              NAME_SHOWN, name, here ? "did you mean '" : "", here ? here : "", here ? "'? " : "",
+              OWN);
+    free(here);
+    return STATUS_INPUT;
 }
 
 // ---- The command line ----

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/data_stages.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,24 @@ status data_locate(const pipeline *p, planned_run *r, error *err) {
 bool data_is_there(const planned_run *r) {
     return access(r->test, R_OK) == 0 &&
            paths_allow(R_OK, "%s%s", r->train, r->e.virtual_shards > 1 ? "/manifest.yaml" : "");
+}
+
+// Published data that are not there, without a source that is a file or a folder.
+bool data_is_download(const pipeline *p, const planned_run *r) {
+    const char *source = settings_source(p->settings, r->e.dataset);
+    return !r->own && dataset_find(r->e.dataset) && access(r->test, R_OK) != 0 &&
+           (!source || strstr(source, "://"));
+}
+
+status data_check_sources(const pipeline *p, const planned_runs *runs, error *err) {
+    for (size_t i = 0; i < runs->count; i++) {
+        const planned_run *r = &runs->items[i];
+        const char *source = settings_source(p->settings, r->e.dataset);
+        if (!r->own && source && !strstr(source, "://") && access(source, F_OK) != 0)
+            return error_system(err, STATUS_INPUT, errno, "cannot use %s: '%s'",
+                                settings_source_name(r->e.dataset), source);
+    }
+    return STATUS_OK;
 }
 
 // ---- Stages ----

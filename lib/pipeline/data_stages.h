@@ -23,5 +23,10 @@ status own_data_check(const settings *s, error *err) MUST_CHECK;
 const char *data_own(const planned_run *r);
 // Do the run's data files exist?
 bool data_is_there(const planned_run *r);
+// Would data_prepare download them?
+bool data_is_download(const pipeline *p, const planned_run *r);
+// Refuses a location of official files that a setting names and that does not exist, whether or not
+// the data are already there.
+status data_check_sources(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
 #endif

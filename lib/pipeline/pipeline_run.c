@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/source/dataset_list.h"
 #include "pipeline/command_plan.h"
 #include "pipeline/data_stages.h"
 #include "pipeline/execute.h"
@@ -16,11 +15,17 @@
 #include "pipeline/run_names.h"
 #include "pipeline/turn_stages.h"
 
+static bool is_comparison(pipeline_command c) {
+    return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
+}
+
 static void say_planned_seed(const pipeline *p, const planned_run *r, const planned_seed *seed) {
     char *shown = memory_format("%s/%s", p->artifacts, seed->place);
-    char *what = memory_format("planned: %s, run %.12s, data %s", r->tool, seed->key, r->train);
+    char *key = *seed->key ? memory_format("run %.12s, ", seed->key) : memory_string("");
+    char *what = memory_format("planned: %s, %sdata %s", r->tool, key, r->train);
     p->say("run", shown, what);
     free(what);
+    free(key);
     free(shown);
 }
 
@@ -36,21 +41,25 @@ static void say_planned(const pipeline *p, const planned_runs *runs) {
     }
 }
 
-// A dry run needs the data: a run's key depends on their contents, and its time on their number.
-static void say_downloads(const pipeline *p, const planned_runs *runs) {
+// A dry run downloads nothing. Without the data there are neither keys nor times: a run's key
+// depends on their contents, and its time on their number. Says so; *missing: of some run.
+static status plan_without_data(pipeline *p, planned_runs *runs, bool *missing, error *err) {
     strvec said = {0};
+    *missing = false;
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
-        const bool official = dataset_find(r->e.dataset) != NULL;
-        if (p->settings->values[SETTING_DATA] || !official || data_is_there(r) ||
-            settings_source(p->settings, r->e.dataset) || strvec_has(&said, r->data))
-            continue;
+        if (!data_is_download(p, r) || strvec_has(&said, r->data)) continue;
         p->say("note", r->data,
-               "DRY_RUN=1 downloads these data first, because keys and times depend on them; "
-               "nothing is trained");
+               "these data are to be downloaded; DRY_RUN=1 downloads nothing, and without them "
+               "keys and times are unknown");
         strvec_add(&said, r->data);
+        *missing = true;
     }
     strvec_release(&said);
+    if (!*missing) return STATUS_OK;
+    NEED(resolve_keys(p, runs, is_comparison(p->settings->command), err));
+    say_planned(p, runs);
+    return STATUS_OK;
 }
 
 // Says which experiments are called otherwise than their files.
@@ -96,17 +105,16 @@ static void say_idle(const pipeline *p, const planned_runs *runs) {
     strvec_release(&said);
 }
 
-static bool is_comparison(pipeline_command c) {
-    return c == COMMAND_COMPARE || c == COMMAND_SUBMISSION;
-}
-
 status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
     const settings *s = p->settings;
+    bool missing = false;
     int rounds;
     work_remove_old(p);
     NEED(command_plan_make(p, runs, err));
     NEED(reporting_check_flags(p, err));
-    if (s->dry_run) say_downloads(p, runs);
+    NEED(data_check_sources(p, runs, err));
+    if (s->dry_run) NEED(plan_without_data(p, runs, &missing, err));
+    if (missing) return STATUS_OK;
     NEED(resolve_data_and_keys(p, runs, is_comparison(s->command), err));
     say_names(p, runs);
     say_idle(p, runs);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/reporting.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,8 +205,10 @@ status reporting_run(pipeline *p, const planned_runs *runs, int rounds, error *e
     TRY(stage_run(p, &s, err));
     TRY(print_answer(runs, err));
     html = memory_format("%s/report.html", runs->report);
-    if (first && !filter_exists("pandoc"))
-        p->say("note", "report.tex", "not made: pandoc is not installed");
+    if (first && filter_search("pandoc"))
+        p->say("note", "report.tex",
+               filter_search("pandoc") == ENOENT ? "not made: pandoc is not installed"
+                                                 : "not made: pandoc cannot be run");
     p->say("report:", html, NULL);
 out:
     free(html);

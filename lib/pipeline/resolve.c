@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/resolve.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,19 @@ static const char *const tools[] = {
 };
 
 static status check_tool(const pipeline *p, const planned_run *r, error *err) {
-    if (paths_allow(X_OK, "%s/%s", p->bin, r->tool)) return STATUS_OK;
-    return error_set(err, STATUS_FAILED,
-                     "cannot train '%s': its strategy is %s, and '%s/%s' is not built; another "
-                     "tool can run it: SET='strategy=single'",
-                     r->name, r->tool + strlen("train-"), p->bin, r->tool);
+    char *path = memory_format("%s/%s", p->bin, r->tool);
+    const int reason = filter_search(path);
+    status rc = STATUS_OK;
+    if (reason == ENOENT)
+        rc = error_set(err, STATUS_FAILED,
+                       "cannot train '%s': its strategy is %s, and '%s' is not built; another "
+                       "tool can run it: SET='strategy=single'",
+                       r->name, r->tool + strlen("train-"), path);
+    else if (reason)
+        rc = error_system(err, STATUS_FAILED, reason, "cannot train '%s': cannot run '%s'", r->name,
+                          path);
+    free(path);
+    return rc;
 }
 
 static status add_seeds(planned_run *r, const char *folder, error *err) {
@@ -124,11 +133,13 @@ static status check_settings(const pipeline *p, const planned_run *r, error *err
     return rc;
 }
 
-// Does this program exist where execvp(3) searches for it?
 static status find_program(const char *name, error *err) {
-    if (strchr(name, '/') ? access(name, X_OK) == 0 : filter_exists(name)) return STATUS_OK;
-    return error_set(err, STATUS_USAGE, "cannot find LAUNCHER: '%s': no such program on PATH",
-                     name);
+    const int reason = filter_search(name);
+    if (!reason) return STATUS_OK;
+    if (reason == ENOENT && !strchr(name, '/'))
+        return error_set(err, STATUS_USAGE, "cannot find LAUNCHER: '%s': no such program on PATH",
+                         name);
+    return error_system(err, STATUS_USAGE, reason, "cannot use LAUNCHER: '%s'", name);
 }
 
 static status check_launcher(const pipeline *p, error *err) {

@@ -83,8 +83,7 @@ static const setting_row table[SETTINGS] = {
                               "more options for report: \"--lang zh --author 'Li Ming'\""},
     [SETTING_MODEL_LIMIT] = {"MODEL_LIMIT", FOR(SUBMISSION),
                              "largest model to pack, in MiB (default: 4)"},
-    [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS,
-                         "1: fetch missing data, then print the runs and their time"},
+    [SETTING_DRY_RUN] = {"DRY_RUN", TRAINS, "1: print the runs and their time; downloads nothing"},
     [SETTING_ARTIFACTS] = {"ARTIFACTS", EVERY, "folder of all outputs (default: artifacts)"},
 };
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/tool.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/filter.h"
 #include "pipeline/child.h"
 
 status tool_program(const pipeline *p, const strvec *command, strvec *program, error *err) {
     strvec_format(program, "%s/%s", p->bin, command->items[0]);
-    if (access(program->items[program->count - 1], X_OK) != 0)
-        return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built",
-                         program->items[program->count - 1]);
+    const char *path = program->items[program->count - 1];
+    const int reason = filter_search(path);
+    if (reason == ENOENT)
+        return error_set(err, STATUS_FAILED, "cannot run: '%s' is not built", path);
+    if (reason) return error_system(err, STATUS_FAILED, reason, "cannot run: '%s'", path);
     for (size_t i = 1; i < command->count; i++) strvec_add(program, command->items[i]);
     return STATUS_OK;
 }
@@ -99,10 +102,10 @@ static status automatic_key(pipeline *p, const strvec *command, char **key, erro
 }
 
 status tool_key(pipeline *p, const strvec *command, char key[SHA256_TEXT_BYTES], error *err) {
-    char *text = NULL;
-    status rc = looks_for_devices(command) ? automatic_key(p, command, &text, err)
-                                           : query_key(p, command, NULL, &text, err);
-    if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", text);
-    free(text);
+    char *answer = NULL;
+    status rc = looks_for_devices(command) ? automatic_key(p, command, &answer, err)
+                                           : query_key(p, command, NULL, &answer, err);
+    if (rc == STATUS_OK) snprintf(key, SHA256_TEXT_BYTES, "%s", answer);
+    free(answer);
     return rc;
 }

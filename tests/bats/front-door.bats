@@ -375,18 +375,62 @@ stop_early() {
     [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
 }
 
-@test "DRY_RUN=1 says that it downloads, before it does" {
+@test "DRY_RUN=1 downloads nothing, and says which data are missing" {
     mkdir "$WORK/bin"
     ln -s "$BIN"/* "$WORK/bin"
     rm "$WORK/bin/pipeline" "$WORK/bin/fetch-cifar"
     cp "$BIN/pipeline" "$WORK/bin"
     printf '#!/bin/sh\necho "fetch-cifar: no network" >&2\nexit 1\n' >"$WORK/bin/fetch-cifar"
     chmod +x "$WORK/bin/fetch-cifar"
-    DATA='' CIFAR10_FROM='' run --separate-stderr "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
+    for from in '' http://127.0.0.1:1/cifar.tar.gz; do
+        DATA='' CIFAR10_FROM=$from succeeds "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
+        [ "${lines[0]}" = "note      $ARTIFACTS/data/cifar10: these data are to be downloaded; DRY_RUN=1 downloads nothing, and without them keys and times are unknown" ] || fail "$output"
+        [ "${lines[2]}" = "run       $ARTIFACTS/ddp4/seed-42: planned: train-ddp, data $ARTIFACTS/data/cifar10/shards-4-0" ] || fail "$output"
+        [ "${#lines[@]}" -eq 3 ] || fail "$output"
+    done
+    # A file that is here already is read.
+    touch "$WORK/here"
+    DATA='' CIFAR10_FROM=$WORK/here run --separate-stderr "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
     [ "$status" -eq 1 ] || fail "$output" "$stderr"
-    [ "${lines[0]}" = "note      $ARTIFACTS/data/cifar10: DRY_RUN=1 downloads these data first, because keys and times depend on them; nothing is trained" ] || fail "$output"
-    DATA='' CIFAR10_FROM=here run --separate-stderr "$WORK/bin/pipeline" compare single ddp4 DRY_RUN=1
     [[ $output != *"downloads"* ]] || fail "$output"
+}
+
+@test "a source of data that does not exist is refused, also if the data are there" {
+    mkdir -p "$ARTIFACTS/data/cifar10"
+    touch "$ARTIFACTS/data/cifar10/test.st.zst"
+    DATA='' CIFAR10_FROM=/nope fails_with 3 "cannot use CIFAR10_FROM: '/nope': No such file or directory" "$BIN/pipeline" experiment single
+    DATA=$WORK/own CIFAR10_FROM=/nope fails_with 3 "DATA='$WORK/own'" "$BIN/pipeline" experiment single
+}
+
+@test "a command that fails before its work leaves no folder behind" {
+    touch "$WORK/empty.tar.gz"
+    ARTIFACTS=$WORK/none DATA='' CIFAR10_FROM=$WORK/empty.tar.gz run pipeline experiment single
+    [ "$status" -eq 3 ] || fail "$output"
+    [ ! -e "$WORK/none" ] || fail "$(find "$WORK/none")"
+    fails_with 3 "'/nope'" "$BIN/fetch-mnist" --from /nope --out "$WORK/a/b"
+    fails_with 3 "'/nope'" "$BIN/shard" --in /nope --shards 2 --out "$WORK/a/b"
+    fails_with 3 "'/nope'" "$BIN/evaluate" --model /nope --data /nope --out "$WORK/a/b"
+    fails_with 3 "'/nope'" "$BIN/train-single" --experiment "$TINY" --train /nope --out "$WORK/a/b"
+    [ ! -e "$WORK/a" ] || fail "$(find "$WORK/a")"
+}
+
+@test "a program that is there, but cannot be run, is named with the reason" {
+    mkdir -p "$WORK/path/folder" "$WORK/bin"
+    touch "$WORK/path/noexec"
+    PATH=$WORK/path:$PATH fails_with 2 "cannot use LAUNCHER: 'folder': Is a directory" "$BIN/pipeline" experiment "$TINY" LAUNCHER=folder
+    PATH=$WORK/path:$PATH fails_with 2 "cannot use LAUNCHER: 'noexec': Permission denied" "$BIN/pipeline" experiment "$TINY" LAUNCHER=noexec
+    fails_with 2 "cannot use LAUNCHER: '$WORK/path': Is a directory" "$BIN/pipeline" experiment "$TINY" LAUNCHER="$WORK/path"
+    fails_with 2 "cannot find LAUNCHER: 'nowhere': no such program on PATH" "$BIN/pipeline" experiment "$TINY" LAUNCHER=nowhere
+    touch "$WORK/bin/train-single"
+    TOOL=pipeline fails_with 1 "cannot run '$WORK/bin/train-single': Permission denied" "$BIN/pipeline" --tools "$WORK/bin" experiment "$TINY"
+    rm "$WORK/bin/train-single"
+    TOOL=pipeline fails_with 1 "'$WORK/bin/train-single' is not built" "$BIN/pipeline" --tools "$WORK/bin" experiment "$TINY"
+}
+
+@test "a file in the current folder that has the name is suggested by its path" {
+    cp "$TINY" "$WORK/mine.yaml"
+    (cd "$WORK" && TOOL=pipeline fails_with 3 "cannot find experiment: 'mine': did you mean 'mine.yaml'\?" "$BIN/pipeline" experiment mine)
+    (cd "$WORK" && fails_with 3 "cannot find experiment: 'mine': did you mean 'mine.yaml'\?" "$BIN/train-single" --experiment mine --train /nope --out out)
 }
 
 @test "own data with another number of classes have an estimate" {

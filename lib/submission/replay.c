@@ -52,6 +52,43 @@ status replay_check_device(const replay *r, const char *device, error *err) {
                      r->folder, device);
 }
 
+static bool has_states(const yaml_node *training) {
+    const yaml_node *outputs = yaml_find(training, "outputs");
+    for (size_t i = 0; outputs && i < outputs->count; i++)
+        if (strncmp(yaml_text_at(outputs->items[i], "path"), STATES, strlen(STATES)) == 0)
+            return true;
+    return false;
+}
+
+// Takes another execution of the run, KEY12/N/train in the store, if it kept states and this one
+// did not: links of experiments lead to the first.
+static void take_other_execution(replay *r) {
+    const char *key = yaml_text_at(r->manifest, "key");
+    char *real = realpath(r->folder, NULL), *execution = real ? paths_folder(real) : NULL;
+    char *run = execution ? paths_folder(execution) : NULL;
+    strvec names = {0};
+    if (run && *key && strcmp(paths_name(real), "train") == 0)
+        (void)paths_list(run, NULL, true, &names);
+    for (size_t i = 0; i < names.count && !has_states(r->manifest); i++) {
+        char *folder = memory_format("%s/%s/train", run, names.items[i]);
+        yaml_node *other = NULL;
+        const bool read = manifest_read_in(&other, NULL, "%s", folder) == STATUS_OK;
+        if (read && strcmp(yaml_text_at(other, "key"), key) == 0 && has_states(other)) {
+            yaml_free(r->manifest);
+            free(r->folder);
+            r->manifest = other;
+            r->folder = folder;
+        } else {
+            yaml_free(other);
+            free(folder);
+        }
+    }
+    strvec_release(&names);
+    free(run);
+    free(execution);
+    free(real);
+}
+
 static status read_run(replay *r, const char *folder, error *err) {
     char *path = NULL;
     status rc;
@@ -65,6 +102,7 @@ static status read_run(replay *r, const char *folder, error *err) {
         rc = refuse_other(r, err);
     else
         rc = check_order(r, err);
+    if (rc == STATUS_OK && !has_states(r->manifest)) take_other_execution(r);
 out:
     free(path);
     return rc;

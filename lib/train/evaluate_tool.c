@@ -209,6 +209,18 @@ static status parse_tta(const char *word, tta_kind *tta, error *err) {
                      hint_about(word, words, TTA_KINDS, HINT_FUNCTIONS, hint));
 }
 
+// `--image *.jpg`: a shell makes one argument of each file, and the option takes the first.
+static status take_pictures(arguments *a, const cli_list *operands, error *err) {
+    if (operands->count && !a->images.count)
+        return error_set(
+            err, STATUS_USAGE,
+            "unexpected argument: '%.200s': the data set is --data FILE, and a picture "
+            "--image FILE",
+            operands->items[0]);
+    for (size_t i = 0; i < operands->count; i++) cli_list_add(&a->images, operands->items[i]);
+    return STATUS_OK;
+}
+
 // Pictures write nothing, so they are not a stage.
 static status check_arguments(const arguments *a, error *err) {
     const evaluate_settings *s = &a->settings;
@@ -237,6 +249,7 @@ static status run(void *arguments_of_main, const cli_call *call, error *err) {
     evaluate_settings *s = &a->settings;
     manifest m = {0};
     status rc;
+    TRY(take_pictures(a, call->operands, err));
     TRY(parse_tta(a->tta, &s->tta, err));
     TRY(check_arguments(a, err));
     s->threads = (int)a->threads;
@@ -269,8 +282,8 @@ status evaluate_tool(int argc, char **argv, FILE *answers, error *err) {
         {"out", CLI_STRING, &a.out, "DIR", "output folder for predictions and manifest", 0, 0},
         {"tta", CLI_STRING, &a.tta, "VIEWS",
          "average over views of each image: none, mirror or mirror-shift (default none)", 0, 0},
-        {"image", CLI_LIST, &a.images, "FILE", "a picture instead of a data set; may be repeated",
-         0, 0},
+        {"image", CLI_LIST, &a.images, "FILE", "a picture, or several, instead of a data set", 0,
+         0},
         {"top", CLI_INTEGER, &a.top, "N", "number of classes for each picture (default 5)", 1,
          LABELS_MAX_CLASSES},
         {"architecture", CLI_STRING, &s->model.architecture, "MODEL.yaml",
@@ -294,7 +307,8 @@ status evaluate_tool(int argc, char **argv, FILE *answers, error *err) {
                            .usage = "--model FILE --data FILE|- --out DIR [OPTION]...\n"
                                     "--model FILE --image FILE... [OPTION]...",
                            .options = options,
-                           .notes = NOTES};
+                           .notes = NOTES,
+                           .operands_max = 10000};
     const status rc = cli_run(&tool, argc, argv, answers, run, &a, err);
     cli_list_release(&a.images);
     return rc;

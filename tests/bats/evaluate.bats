@@ -223,6 +223,13 @@ for image, row in zip(images, logits):
     assert all(abs(c["probability"] - p) < 1e-6 for c, (p, _) in zip(image["classes"], wanted)), (image, wanted)
     assert all(c["class"] == ["ants", "bees", "cats"][c["label"]] for c in image["classes"]), image
 END
+    # As a shell expands --image *.png.
+    local each=$output
+    succeeds "$BIN/evaluate" --image pictures/test/*/*.png --json --model run/model.st.zst
+    [ "$output" = "$each" ] || fail "$output"
+    fails_with 2 "unexpected argument: 'pictures/test/ants/1.png'.* --image FILE" \
+        "$BIN/evaluate" --model run/model.st.zst --data noise/test.st.zst --out other pictures/test/ants/1.png
+    nothing_in other
 }
 
 # picture FILE [KIND]: of 40 x 30 pixels.

@@ -71,17 +71,6 @@ table_commands() {
     [ "$(wc -l <"$WORK/en")" -ge 20 ]
 }
 
-@test "the proof in the README works on synthetic images" {
-    need_tool synth-cifar shard train-single train-ddp
-    sed -n '/^## Proof/,/^## /p' README.md >"$WORK/proof.md"
-    blocks "$WORK/proof.md" | sed "s|^fetch-cifar --out .*|synth-cifar -q --train 512 --test 32 --out .|
-        s|experiments/|$ROOT/experiments/|
-        s|^train-[a-z]* |& -q --set dataset=synthetic --set epochs=1 |" >"$WORK/proof.sh"
-    cd "$WORK" || return
-    PATH=$BIN:$PATH succeeds sh -e proof.sh
-    [[ $output == *identical* ]] || fail "$output"
-}
-
 # quoted FILE: the text of its first quotation, without blanks.
 quoted() {
     awk '/^> / { print substr($0, 3); found = 1; next } found { exit }' "$1" | tr -d ' \n'
@@ -189,4 +178,154 @@ END
     sed -i 's/^- relu/- ReLU/' experiments/models/wide.yaml
     fails_with 3 "wide.yaml:.*ReLU.*relu" "$BIN/pipeline" experiment experiments/wide.yaml DATA=data ARTIFACTS=artifacts \
         EPOCHS=1 SET=dataset=synthetic
+}
+
+# ---- What texts name ----
+
+# joined: continued lines as one line each.
+joined() {
+    sed -e ':join; /\\$/ { N; s/ *\\\n */ /; b join; }'
+}
+
+# commands_of PAGE: the lines of its shell blocks and its inline code, one a line.
+commands_of() {
+    blocks "$1" | joined
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    awk '/^ *```/ { inside = !inside; next } !inside' "$1" |
+        awk 'BEGIN { RS = "" } /^\|/ { print; next } { gsub(/\n */, " "); print }' | grep -o '`[^`]*`' | tr -d '`'
+}
+
+# settings_in: of lines that begin with a command of the pipeline, "COMMAND NAME" for each setting.
+settings_in() {
+    grep -oE '(make|lockstep|pipeline) +(experiment|compare|explain|reproduce|submission|verify|grade|runs|clean-runs) .*' |
+        while read -r _ command rest; do
+            grep -oE '(^|[ [])[A-Z][A-Z0-9_]*=' <<<"$rest" | tr -d ' [=' | sed "s/^/$command /"
+        done
+}
+
+# is_read NAME: is it a setting of pipeline or make, or a variable that a program reads or sets?
+is_read() {
+    grep -qx "$1" "$WORK/own" || grep -qE "^(.*\\\$\\()?$1( *[?:]?=|\\))" Makefile make/*.mk pipelines/*.mk ||
+        grep -rqE "[\"'\${]$1\\b" --include='*.[ch]' --include='*.cu' --include='*.py' --include='*.bats' --include='*.bash' lib tools python tests ||
+        grep -rqE "\\\$\\{?$1\\b" scripts pipelines tests/run tests/bench
+}
+
+@test "every setting that a page, help or a manual page names is one, and of its command" {
+    need_tool pipeline lockstep
+    local command setting page
+    for page in README.md README.zh.md CONTRIBUTING.md docs/*.md; do commands_of "$page"; done >"$WORK/lines"
+    {
+        sed 's/^# *//' pipelines/experiment.mk
+        for page in pipeline lockstep; do "$BIN/$page" --help; done
+        scripts/make-man "$BIN" pipeline | sed 's/\\//g'
+    } >>"$WORK/lines"
+    settings_in <"$WORK/lines" >"$WORK/settings"
+    # "runs [KEY...] [NAME=...]" of a usage is a command, too, and so is a target with a description.
+    "$BIN/pipeline" --help | sed -nE 's/^ +pipeline ([a-z|-]+) (.*)/\1 \2/p' | while read -r commands page; do
+        for command in ${commands//|/ }; do echo "make $command $page"; done
+    done | settings_in >>"$WORK/settings"
+    make -s help | sed -nE 's/^  ([a-z-]+) +(.*)/make \1 \2/p' | settings_in >>"$WORK/settings"
+    sort -u "$WORK/settings" -o "$WORK/settings"
+    [ "$(wc -l <"$WORK/settings")" -ge 30 ] || fail "$(cat "$WORK/settings")"
+    while read -r command setting; do
+        run "$BIN/pipeline" "$command" "$setting=?" ARTIFACTS="$WORK/none"
+        [[ $output != *"unknown setting"* && $output != *"does not accept $setting"* ]] || fail "$command $setting: $output"
+    done <"$WORK/settings"
+    "$BIN/pipeline" --help | sed -n '/^Settings/,$s/^  \([A-Z][A-Z0-9_]*\) .*/\1/p' >"$WORK/own"
+    {
+        grep -oE '^\[?[A-Z][A-Z0-9_]+=' "$WORK/lines" | tr -d '[='
+        make -s help | sed -n 's/^Experiment settings: \(.*\), and where.*/\1/p; s/^General settings: \(.*\); .*/\1/p' | tr ' ' '\n' | sed 's/=.*//'
+    } | sort -u >"$WORK/named"
+    [ "$(wc -l <"$WORK/named")" -ge 40 ] || fail "$(cat "$WORK/named")"
+    while read -r setting; do
+        case $setting in MKL_* | NVIDIA_* | CUBLAS_* | PYTORCH_*) continue ;; esac # libraries read them
+        is_read "$setting" || fail "nothing reads $setting: $(grep -m 1 "$setting=" "$WORK/lines")"
+    done <"$WORK/named"
+}
+
+@test "every setting of pipeline --help is completed" {
+    need_tool pipeline lockstep
+    "$BIN/pipeline" --help | sed -n '/^Settings/,$s/^  \([A-Z][A-Z0-9_]*\) .*/\1/p' >"$WORK/settings"
+    [ "$(wc -l <"$WORK/settings")" -ge 30 ] || fail "$(cat "$WORK/settings")"
+    scripts/make-completions "$BIN" bash >"$WORK/bash"
+    while read -r setting; do
+        grep -qw "$setting" "$WORK/bash" || fail "no completion of $setting"
+    done <"$WORK/settings"
+}
+
+# options_of TOOL [COMMAND]: those that its help lists.
+options_of() {
+    "$BIN/$1" ${2:+"$2"} --help | sed -n '/^Options:/,/^$/s/^  \(-., \)\?\(--[a-z0-9-]*\).*/\2/p'
+}
+
+@test "every option that a page or an example of --help names after a tool is one of the tool" {
+    need_tool pipeline lockstep tensor train-single
+    local tool line option known tools command
+    tools=$(cd "$BIN" && printf '%s\n' * | paste -sd '|')
+    {
+        for tool in README.md README.zh.md CONTRIBUTING.md docs/*.md; do commands_of "$tool"; done
+        for tool in "$BIN"/*; do "$tool" --help; done | joined | sed 's/^ *//'
+    } | sed 's/"[^"]*"//g; s/[|;]/\n/g' | sed -E 's/^ +//; s#^([A-Z]+=[^ ]* )*((lockstep|time) )?([^ ]*/)?##' | grep -E "^($tools)( .*)? --[a-z]" | sort -u >"$WORK/commands"
+    [ "$(wc -l <"$WORK/commands")" -ge 60 ] || fail "$(cat "$WORK/commands")"
+    while read -r line; do
+        read -r tool command _ <<<"$line"
+        [[ $command =~ ^[a-z]+$ ]] || command=
+        known=" $({ options_of "$tool"; options_of "$tool" ${command:+"$command"}; } 2>/dev/null | tr '\n' ' ')--help --version "
+        for option in $(grep -oE -- '(^| |\[)--[a-z][a-z0-9-]*' <<<"$line" | tr -d ' ['); do
+            [[ $known == *" $option "* ]] || fail "$tool has no $option: $line"
+        done
+    done <"$WORK/commands"
+}
+
+@test "docs/formats.md names the tools that have --json, and no other" {
+    local tool section with=
+    section=$(sed -n '/^## JSON on standard output/,/^## /p' docs/formats.md)
+    for tool in "$BIN"/*; do
+        tool=${tool##*/}
+        case $tool in
+        tensor | manifest) "$BIN/$tool" --help | grep -q -- --json && with=1 || with= ;;
+        *) options_of "$tool" | grep -qx -- --json && with=1 || with= ;;
+        esac
+        # shellcheck disable=SC2016 # the backquotes are Markdown's
+        if grep -q '`'"$tool\\b" <<<"$section"; then
+            [ -n "$with" ] || fail "$tool has no --json"
+        else
+            [ -z "$with" ] || fail "--json of $tool is not named"
+        fi
+    done
+}
+
+@test "docs/architecture.md names all who read every kept run" {
+    local file paragraph
+    paragraph=$(sed -n '/^\*\*The run store has no index\*\*/,/^$/p' docs/architecture.md)
+    while read -r file; do
+        [ "$file" = lib/pipeline/store.c ] || grep -q "${file##*/}" <<<"$paragraph" || fail "$file calls store_keys"
+    done < <(grep -l 'store_keys(' lib/*/*.c)
+}
+
+# documented SECTION COLUMN: the keys in the first table of a section of docs/formats.md.
+documented() {
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    sed -n "/^## $1\$/,/^## /p" docs/formats.md | sed -n "/$2/,/^\$/p" | sed -n 's/^| \(`[^|]*\)|.*/\1/p' | grep -o '`[a-z_]*`' | tr -d '`' | sort -u
+}
+
+# keys_known: those that a message about an unknown one lists.
+keys_known() {
+    sed -n 's/.*the keys are: //p' <<<"$output" | tr -d ' ' | tr ',' '\n' | sort -u
+}
+
+@test "docs/formats.md has the keys of experiments and of claims, and no other" {
+    need_tool train-single audit
+    printf 'schema: lockstep.experiment/1\nname: x\nzzzzzz: 1\n' >"$WORK/e.yaml"
+    run "$BIN/train-single" --experiment "$WORK/e.yaml" --train x --dry-run --out "$WORK/x"
+    keys_known | grep -vx published >"$WORK/known" # of earlier versions
+    [ "$(wc -l <"$WORK/known")" -ge 28 ] || fail "$output"
+    documented Experiments '^| key' >"$WORK/documented"
+    diff "$WORK/known" "$WORK/documented"
+    printf 'schema: lockstep.claim/1\nname: x\nrows: [{name: a, zzzzzz: 1}]\n' >"$WORK/c.yaml"
+    run "$BIN/audit" "$WORK/c.yaml"
+    keys_known >"$WORK/known"
+    [ "$(wc -l <"$WORK/known")" -ge 40 ] || fail "$output"
+    documented Claims '^| key of a row' >"$WORK/documented"
+    diff "$WORK/known" "$WORK/documented"
 }

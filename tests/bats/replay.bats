@@ -66,6 +66,20 @@ states() {
     succeeds "$BIN/replay" run --segments 1 --train "$data/shards"
 }
 
+@test "of a run that was executed twice, the execution that kept its states is trained again" {
+    mkdir -p store/1 store/2
+    succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --train "$train" --out store/1/train
+    ln -s store/1 linked
+    fails_with 3 "cannot replay: 'linked/train': it kept no states" "$BIN/replay" linked --train "$train"
+    # One of another experiment does not stand for it.
+    succeeds "$BIN/train-single" -q --experiment "$data/e.yaml" --set seed=7 --train "$train" --out store/2/train --keep-states 3
+    fails_with 3 "cannot replay: 'linked/train': it kept no states" "$BIN/replay" linked --train "$train"
+    rm -r store/2/train
+    cp -r run store/2/train
+    succeeds "$BIN/replay" linked --train "$train" --segments 6
+    [[ $output == *"6 of 6 segments trained again"* ]] || fail "$output"
+}
+
 @test "the choice is random, and repeated by its seed" {
     local seed
     succeeds "$BIN/replay" run --train "$train" --segments 2

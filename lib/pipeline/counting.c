@@ -93,12 +93,17 @@ bool counting_is_finished(const planned_run *r, const execution *x) {
     return x->finished && x->views >> r->e.tta & 1u;
 }
 
+// Did it keep no states between its parts? A training of one step has no parts.
+static bool lacks_states(const execution *x) {
+    return !store_has_states(x) && strcmp(yaml_text_at(x->train, "results.steps"), "1") != 0;
+}
+
 // It may lack what this call needs: the device that DEVICE names, the states that STATES asks for,
 // and times.
 const char *counting_why_not(const pipeline *p, const planned_runs *runs, const planned_run *r,
                              const execution *x, int wanted) {
     if (!counting_is_finished(r, x)) return "is not finished";
-    if (p->settings->values[SETTING_STATES] && !store_has_states(x)) return "kept no states";
+    if (p->settings->values[SETTING_STATES] && lacks_states(x)) return "kept no states";
     if (!is_on_device(r, x->train)) return "was trained on another kind of device";
     const bool times = counting_needs_times(p, wanted);
     const bool beside = *yaml_text_at(x->train, "run.jobs") != 0; // with a thread each

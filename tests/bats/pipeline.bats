@@ -572,3 +572,12 @@ models() {
     succeeds "$BIN/train-mp" -q --experiment "$WORK/cut.yaml" --train "$ARTIFACTS/data/synthetic/train.st.zst" --out "$WORK/mp"
     [ -z "$stderr" ] || fail "$stderr"
 }
+
+@test "a training of one step has no states to keep: STATES trains it once, and reports on it" {
+    mkdir "$ARTIFACTS"
+    cp -a "$FIRST/data" "$ARTIFACTS"
+    succeeds run_pipeline experiment "$TINY" EPOCHS=0.001
+    succeeds run_pipeline experiment "$TINY" EPOCHS=0.001 STATES=4
+    did_not_run train
+    [[ $output == *$'\n'"report: "* ]] || fail "$output"
+}

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/shell_words.h"
+#include "base/strvec.h"
 #include "report/facts_parts.h"
 #include "results/like_for_like.h"
 #include "results/origin.h"
@@ -194,4 +196,83 @@ yaml_node *facts_commands(const run_list *list) {
         if (is_first(list, one)) add_command(commands, one->timing->manifest);
     }
     return commands;
+}
+
+// ---- Commands that give what a report by hand lacks ----
+
+// Is it an option of a training that writes, which one that takes turns refuses or has no use for?
+static bool is_of_output(const char *word, bool *with_value) {
+    static const struct {
+        const char *name;
+        bool with_value;
+    } options[] = {{"--out", true},         {"--resume", false},      {"--keep-states", true},
+                   {"--tensorboard", true}, {"--max-restarts", true}, {"--trace", true},
+                   {"--dump-order", true}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const size_t length = strlen(options[i].name);
+        if (strncmp(word, options[i].name, length) != 0) continue;
+        *with_value = options[i].with_value && !word[length];
+        if (!word[length] || word[length] == '=') return true;
+    }
+    return false;
+}
+
+// The command of a training, without its outputs; NULL: its manifest has none. free() it.
+static char *turn_command(const run *r) {
+    const yaml_node *command = r->train ? yaml_find(r->train, "command") : NULL;
+    strvec words = {0};
+    bool with_value = false;
+    if (!command || command->kind != YAML_SEQUENCE) return NULL;
+    for (size_t i = 0; i < command->count; i++) {
+        const yaml_node *word = command->items[i];
+        if (word->kind != YAML_SCALAR) continue;
+        if (is_of_output(word->text, &with_value))
+            i += with_value;
+        else
+            strvec_add(&words, word->text);
+    }
+    char *line = shell_join(words.items, words.count);
+    strvec_release(&words);
+    return line;
+}
+
+static char *join(const char *const *words, size_t count) {
+    strvec copy = {0};
+    for (size_t i = 0; i < count; i++) strvec_add(&copy, words[i]);
+    char *line = shell_join(copy.items, copy.count);
+    strvec_release(&copy);
+    return line;
+}
+
+// Adds words, after a blank; frees them.
+static void add_words(text *line, char *words) {
+    if (line->length) text_append(line, " ");
+    text_append(line, words);
+    free(words);
+}
+
+yaml_node *facts_by_hand(const results *r) {
+    const results_options *o = &r->options;
+    const char *const start[] = {"time-runs", "--out", "turns"};
+    const char *const end[] = {"--baseline", o->baseline, "--turns",
+                               "turns",      "--out",     "with-turns"};
+    text time = {0}, again = {0};
+    bool all = true;
+    if (o->plan || !o->baseline) return json_new_text(NULL);
+    add_words(&time, join(start, sizeof start / sizeof *start));
+    for (size_t i = 0; i < r->group_count; i++) {
+        char *command = turn_command(r->groups[i].runs[0]);
+        all = all && command;
+        if (command) add_words(&time, shell_quote(command));
+        free(command);
+    }
+    add_words(&again, memory_string("report"));
+    add_words(&again, join(o->folders, o->folder_count));
+    add_words(&again, join(end, sizeof end / sizeof *end));
+    yaml_node *node = yaml_new(YAML_MAPPING);
+    yaml_put(node, "time", json_new_text(all ? text_string(&time) : NULL));
+    yaml_put(node, "report", json_new_string(text_string(&again)));
+    text_release(&time);
+    text_release(&again);
+    return node;
 }

@@ -67,6 +67,9 @@ yaml_node *facts_environment(const run_list *list);
 yaml_node *facts_excluded(const run *one);
 yaml_node *facts_files(const run_list *list);
 yaml_node *facts_commands(const run_list *list);
+// Of a comparison without a plan: the commands that let the trainings take turns, and then report
+// on them; null elsewhere.
+yaml_node *facts_by_hand(const results *r);
 
 // All figures, each with the ids of those that it is computed from, and the file that its value
 // comes from.

@@ -179,6 +179,7 @@ static yaml_node *evidence_node(const results *r) {
     yaml_put(node, "same_model", yaml_new_boolean(r->list.count > 1 && all_identical(&r->list)));
     yaml_put(node, "shards_differ", yaml_new_boolean(shards_differ(r)));
     yaml_put(node, "one_v", one_v_of(r));
+    yaml_put(node, "by_hand", facts_by_hand(r));
     yaml_put(node, "least_accurate", json_new_text(extreme_of(r, -1)));
     yaml_put(node, "most_accurate", json_new_text(extreme_of(r, 1)));
     return node;

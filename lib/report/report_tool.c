@@ -22,7 +22,7 @@
 #include "results/why.h"
 
 // Raised when equal inputs give a different report than before.
-enum { REPORT_BITS = 12 };
+enum { REPORT_BITS = 13 };
 
 typedef struct options {
     const char *out, *baseline, *why, *check, *plan, *collectives, *test;
@@ -36,9 +36,10 @@ static const char NOTES[] =
     "both (train/, evaluate/), a folder of such folders numbered 1, 2, 3 (executions\n"
     "of one run), or an experiment folder of seed-* folders. Runs with the same key\n"
     "count as one: their times are pooled if they were executed under the same\n"
-    "conditions. --out writes report.html, report.md, report.json, report.csv,\n"
-    "figures/ and manifest.yaml, and report.tex if pandoc is installed; --why,\n"
-    "--check, --answer and --summary also work without it.\n"
+    "conditions. Different runs of one experiment are called by their folders or\n"
+    "seeds. --out writes report.html, report.md, report.json, report.csv, figures/\n"
+    "and manifest.yaml, and report.tex if pandoc is installed; --why, --check,\n"
+    "--answer and --summary also work without it.\n"
     "\n"
     "--why FIGURE explains a figure: how it is computed, from which files, and where\n"
     "their inputs came from. Its DIR may be the folder of a report, or a file in it:\n"

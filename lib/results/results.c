@@ -14,9 +14,11 @@
 // ---- Reading ----
 
 static status add_folder(run_list *list, const char *path, error *err) {
+    const size_t before = list->execution_count;
     char *plain = memory_string(path);
     for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = 0;
     status rc = run_list_add(list, plain, err);
+    for (size_t i = before; i < list->execution_count; i++) list->executions[i].given = path;
     free(plain);
     return rc;
 }

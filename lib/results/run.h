@@ -35,6 +35,7 @@ typedef struct run_class { // a class of the test data
 
 typedef struct run {
     char *name;                  // unique in a report; prefix of its figures' ids
+    const char *given;           // the folder that the user named, as typed; not owned
     char *folder, *evaluation;   // of the stages train and evaluate
     yaml_node *train, *evaluate; // their manifests
     const char *key;             // of the train stage

@@ -169,19 +169,66 @@ static int count_alike(const run_list *list, size_t at, bool seed, bool before) 
     return alike;
 }
 
+// The last folder of a path, without slashes after it.
+static void last_folder(const char *path, const char **name, size_t *length) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin && path[begin - 1] != '/') begin--;
+    *name = path + begin;
+    *length = end - begin;
+}
+
+static bool is_word(const char *name, size_t length, const char *word) {
+    return strlen(word) == length && strncmp(name, word, length) == 0;
+}
+
+// May the folder be a name? Not one of the store, of seeds or of stages, nor "..".
+static bool is_name(const char *name, size_t length) {
+    static const char signs[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    enum { KEY_DIGITS = 12, MOST = 64 };
+    if (!length || length > MOST || strspn(name, signs) < length || is_seed(name)) return false;
+    if (strspn(name, "0123456789") >= length) return false;
+    if (length == KEY_DIGITS && strspn(name, "0123456789abcdef") >= length) return false;
+    return !is_word(name, length, "train") && !is_word(name, length, "evaluate");
+}
+
+// Returns the name of the folder that the user typed, if it tells this run from all others, and the
+// experiment's name is not in its path: "one" of `report one two`. NULL: there is none. free() it.
+static char *given_name(const run_list *list, const run *r) {
+    const char *name, *other;
+    size_t length, own;
+    if (!r->given || strstr(r->given, base_name(r))) return NULL;
+    last_folder(r->given, &name, &length);
+    if (!is_name(name, length)) return NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const run *o = &list->runs[i];
+        if (o == r) continue;
+        if (is_word(name, length, base_name(o))) return NULL;
+        last_folder(o->given ? o->given : "", &other, &own);
+        if (own == length && strncmp(other, name, length) == 0) return NULL;
+    }
+    return memory_format("%.*s", (int)length, name);
+}
+
+// One of several runs of an experiment.
+static char *name_of_several(const run_list *list, size_t at) {
+    const run *r = &list->runs[at];
+    const char *base = base_name(r);
+    const int place = count_alike(list, at, true, true) + 1;
+    char *given = given_name(list, r);
+    if (given) return given;
+    if (count_alike(list, at, true, false) == 1)
+        return memory_format("%s-seed-%lld", base, (long long)r->seed);
+    if (r->seed < 0) return memory_format("%s-%d", base, place);
+    return memory_format("%s-seed-%lld-%d", base, (long long)r->seed, place);
+}
+
 void run_list_name(run_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         run *r = &list->runs[i];
-        const char *base = base_name(r);
-        int place = count_alike(list, i, true, true) + 1;
-        if (count_alike(list, i, false, false) == 1)
-            r->name = memory_string(base);
-        else if (count_alike(list, i, true, false) == 1)
-            r->name = memory_format("%s-seed-%lld", base, (long long)r->seed);
-        else if (r->seed < 0)
-            r->name = memory_format("%s-%d", base, place);
-        else
-            r->name = memory_format("%s-seed-%lld-%d", base, (long long)r->seed, place);
+        r->name = count_alike(list, i, false, false) == 1 ? memory_string(base_name(r))
+                                                          : name_of_several(list, i);
     }
 }
 

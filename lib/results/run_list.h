@@ -21,7 +21,8 @@ typedef struct run_list {
 // of seed-* folders. STATUS_INPUT for anything else, for an unfinished train or evaluate folder,
 // and for an evaluation of another model than the one next to it.
 status run_list_add(run_list *list, const char *path, error *err) MUST_CHECK;
-// Gives every run a unique name, derived from its experiment.
+// Gives every run a unique name: of its experiment, or, of several runs of one, of its folder as
+// the user typed it, or of its seed.
 void run_list_name(run_list *list);
 void run_list_release(run_list *list);
 

@@ -179,7 +179,8 @@ interval() {
     succeeds "$REPORT" b c --baseline a --turns t --out out
     says out/report.md "s / epoch of a, b: the time per sample while arms took turns"
     says out/report.md "| no verdict: 1 of 3 executions |"
-    says out/report.md "A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3."
+    says out/report.md "A verdict on time needs trainings that took turns:"
+    says out/report.md "report b c --baseline a --turns turns --out with-turns"
     [ "$(compared out/report.json c "c['time']['kind'], c['time']['missing'], c['time']['subject']")" = "('none', 'executions', 1)" ]
     [ "$(figure out/report.csv c.seconds_per_epoch)" = 1 ]
     # That of a's training, not of its turns, which took 0.64 s.

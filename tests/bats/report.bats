@@ -293,6 +293,37 @@ setup() {
     says out/report.md " as tiny |"
 }
 
+@test "several runs of one experiment have the names of the folders that were typed" {
+    a_run one name=tiny seed=3
+    a_run two name=tiny seed=4
+    succeeds "$REPORT" one/ ./two --summary
+    [ "$(cut -d : -f 1 <<<"$output" | tr '\n' ' ')" = "one two " ] || fail "$output"
+    # An experiment's own folder, a key, a number and the same name twice say less than the seed.
+    mkdir -p tiny/x other
+    mv one tiny/seed-3
+    cp -r two other/
+    cp -r two 0123456789ab
+    sed -i 's/^key: .*/key: "0"/; /^digest/d' other/two/train/manifest.yaml
+    for folder in tiny/x/../../two 0123456789ab; do
+        succeeds "$REPORT" tiny/seed-3 "$folder" --summary
+        [[ $output == "tiny-seed-3: "* ]] || fail "$output"
+    done
+    [[ $output == *"tiny-seed-4: "* ]] || fail "$output"
+}
+
+@test "without a plan the page advises commands of the tools, and no settings of make" {
+    local language
+    a_run one name=tiny seed=3
+    a_run two name=tiny seed=4 batch=32
+    for language in en zh; do
+        succeeds "$REPORT" one two --baseline one --lang $language --out out
+        says out/report.md "report one two --baseline one --turns turns --out with-turns"
+        says out/report.md "time-runs --out turns "
+        says out/report.md "\`--set seed=…\`"
+        ! grep -n 'EXECUTIONS\|SET=' out/report.md out/report.csv out/report.txt || fail "settings of make"
+    done
+}
+
 @test "one execution gives no verdict, and the page no ratio" {
     a_run a epochs=2,1,1.02,0.98,1.01,0.99
     a_run b name=slow epochs=4,2,2.02,1.98,2.01,1.99
@@ -301,7 +332,7 @@ setup() {
     says out/report.md "| **slow** | no verdict: 1 of 3 executions | yes |"
     [ "$(json out/report.json "'%.2f %s' % tuple(page['experiments'][1]['compared']['ratio'][k] for k in ('value', 'low'))")" = "0.50 None" ]
     [ "$(json out/report.json "'%.2f %.2f' % tuple(page['experiments'][1]['compared']['spread'][k] for k in ('low', 'high'))")" = "0.49 0.52" ]
-    grep -q '^slow.speedup,slow,speedup,0.5,,,x,no verdict: 1 of 3 executions (EXECUTIONS=3),' out/report.csv
+    grep -q '^slow.speedup,slow,speedup,0.5,,,x,no verdict: 1 of 3 executions,' out/report.csv
 }
 
 @test "one timed epoch on each side gives no spread" {
@@ -498,14 +529,15 @@ END
 @test "models that differ in V alone: the answer says what batch norm averages over, and what makes them one" {
     a_run a name=single shards=1 right=90 -- b name=dp ranks=4 shards=4 right=60 -- c name=ddp ranks=4 shards=4 right=60
     succeeds "$REPORT" b c --baseline a --out out
-    local one="With one V, the number of parts that a batch is cut into, all three are the same model, bit for bit: SET=\"virtual_shards=4\" shows it."
+    local one="With one V, the number of parts that a batch is cut into, all three are the same model, bit for bit: \`--set virtual_shards=4\` shows it."
     awk '/^!\[/ { exit } 1' out/report.md >lead
     says lead "$one"
     [ "$(grep -c ': batch norm over 16 samples instead of 64 costs it\.$' out/report.md)" -eq 2 ] || fail "$(cat out/report.md)"
     [ "$(json out/report.json "(page['evidence']['one_v'], [(e['shards'], e['batch_norm']) for e in page['experiments']])")" = "(4, [(1, 64), (4, 16), (4, 16)])" ]
     [ "$(compared out/report.json dp "c['batch_norm'], c['shards'], c['but_shards']")" = "({'from': 64, 'to': 16}, {'from': 1, 'to': 4}, True)" ]
     succeeds "$REPORT" b c --baseline a --out zh --lang zh
-    says zh/report.md '3 个实验的模型逐位相同：用 SET="virtual_shards=4" 即可看到。'
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    says zh/report.md '3 个实验的模型逐位相同：用 `--set virtual_shards=4` 即可看到。'
     says zh/report.md '原因是批归一化在 16 个样本上求平均，而不是 64 个，使之降低。'
     # Two of one V need no word on it.
     succeeds "$REPORT" c --baseline b --out out
@@ -772,14 +804,15 @@ notes() {
     thrice b name=ddp ranks=4 cores=2 shards=4 right=60 workers=2
     thrice c name=dp ranks=1 cores=2 right=60
     succeeds "$REPORT" b c --baseline a --out out
-    says out/report.md 'Times with † are of 4 ranks on 2 cores: they say nothing about as many devices. With one seed of each, the test images compare these models, not the methods: SET="repeats=3" shows whether a difference is chance.'
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    says out/report.md 'Times with † are of 4 ranks on 2 cores: they say nothing about as many devices. With one seed of each, the test images compare these models, not the methods: the commands below with `--set seed=…` and other folders, all given to `report`, show whether a difference is chance.'
     [ "$(notes out/report.md)" = "<small>Every run was executed 3 times or more, and gave the same model bit for bit each time.</small>" ] || fail "$(notes out/report.md)"
     # The advice is given once.
-    [ "$(grep -c 'EXECUTIONS=' <(awk '/^## / { exit } 1' out/report.md))" -eq 0 ]
+    [ "$(grep -c 'EXECUTIONS=\|time-runs' <(awk '/^## / { exit } 1' out/report.md))" -eq 0 ]
     a_run d name=one
     a_run e name=two epochs=2,2,2.02,1.98,2
     succeeds "$REPORT" e --baseline d --out out
-    says out/report.md 'A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3.'
-    [ "$(grep -o 'EXECUTIONS=[0-9]*' <(awk '/^## / { exit } 1' out/report.md) | sort -u)" = "EXECUTIONS=3" ]
+    says out/report.md 'A verdict on time needs trainings that took turns:'
+    [ "$(grep -c 'time-runs' <(awk '/^## / { exit } 1' out/report.md))" -eq 1 ]
     [ "$(notes out/report.md)" = "<small>Each run was executed once.</small>" ] || fail "$(notes out/report.md)"
 }

@@ -120,8 +120,11 @@ static status work(void *argument, const cli_call *call, error *err) {
         TRY(output_folder_open(a->out, call->log, &folder, err));
     }
     TRY(page_templates_open(&words, "en", NULL, err));
-    TRY(time_runs(&o, &m, &t, err));
-    rc = answer(&t, words, err);
+    rc = time_runs(&o, &m, &t, err);
+    if (rc == STATUS_OK)
+        rc = answer(&t, words, err);
+    else if (rc == STATUS_STOPPED && t.log.execution_count)
+        (void)!answer(&t, words, NULL); // what is known so far
 out:
     page_templates_close(words);
     timing_release(&t);

@@ -122,11 +122,13 @@ status child_run(const strvec *command, error *err) {
 // *answer is NULL after a failure; `answer` NULL: it is dropped.
 static status run_and_read(child *c, char **answer, error *err) {
     text all = {0};
+    child_signals before;
     int out[2];
     pid_t pid;
     if (answer) *answer = NULL;
     if (pipe2(out, O_CLOEXEC)) return cannot_start(c->command, errno, err);
     c->out = out[1];
+    child_signals_ignore(&before);
     status rc = start(c, &pid, err);
     close(out[1]);
     if (rc == STATUS_OK) {
@@ -135,6 +137,7 @@ static status run_and_read(child *c, char **answer, error *err) {
         status ended = wait_for(c->command, pid, rc == STATUS_OK ? err : NULL);
         if (rc == STATUS_OK) rc = ended;
     }
+    child_signals_restore(&before);
     close(out[0]);
     while (all.length && all.data[all.length - 1] == '\n') all.data[--all.length] = 0;
     if (rc == STATUS_OK && answer) *answer = text_take(&all);

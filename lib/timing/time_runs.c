@@ -126,7 +126,10 @@ static void close_session(session *s) {
     free(s->steps);
 }
 static status say_stopped(const session *s, error *err) {
-    if (!s->execution) return error_set(err, STATUS_STOPPED, "stopped before an execution ended");
+    if (!s->execution)
+        return error_set(
+            err, STATUS_STOPPED,
+            "stopped before an execution ended: nothing is kept; the same command begins again");
     return error_set(err, STATUS_STOPPED, "stopped after execution %" PRIu32 "%s", s->execution,
                      s->o->out ? ", which is saved; the same command goes on" : "");
 }

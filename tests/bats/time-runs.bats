@@ -102,6 +102,9 @@ rank_of() {
     kill -TERM "$timing"
     ends 5
     [[ $(tail -n 1 err) == "time-runs: stopped after execution "?", which is saved; the same command goes on" ]]
+    # The table so far.
+    grep -qE '^arm +samples/s' printed || fail "$(cat printed)"
+    [ "$(wc -l <printed)" -eq 3 ] || fail "$(cat printed)"
     succeeds "$BIN/time-runs" "${options[@]}"
     [[ $stderr == *"continues after execution "* ]]
     "$BIN/manifest" verify out/manifest.yaml
@@ -111,7 +114,7 @@ rank_of() {
     begin --precision 0.01 --out out "$single" "$ddp"
     kill -TERM "$timing"
     ends 5
-    [ "$(tail -n 1 err)" = "time-runs: stopped before an execution ended" ]
+    [ "$(tail -n 1 err)" = "time-runs: stopped before an execution ended: nothing is kept; the same command begins again" ]
     nothing_in out
 }
 
@@ -126,6 +129,25 @@ rank_of() {
     exec 4>&-
     grep -q 'stopped before an execution ended' typed
     run ! grep -q '^train-' typed
+}
+
+# make waits for the pipeline, which waits for time-runs and its message.
+@test "Ctrl-C while make's runs take turns: it says what is kept, and no process is lost" {
+    need_tool pipeline
+    mkfifo keys
+    cp "$WORK/e.yaml" other.yaml
+    sed -i 's/^name: .*/name: other/; s/^optimizer: .*/optimizer: {kind: sgd, lr: 0.02}/' other.yaml
+    local line="make -s BIN='$BIN' compare EXPS='$WORK/e.yaml $WORK/other.yaml' DATA='$BATS_FILE_TMPDIR/data' ARTIFACTS='$WORK/artifacts' PRECISION=0.001"
+    (cd "$ROOT" && exec env -u EXECUTIONS script -qfec "$line" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 3>&-) &
+    timing=$!
+    exec 4>keys
+    wait_until grep -q 'in turns: timing' typed
+    printf '\003' >&4
+    ends 130 || fail "$(cat typed)"
+    exec 4>&-
+    grep -qE 'time-runs: stopped (after execution .*goes on|before an execution .*begins again)' typed || fail "$(cat typed)"
+    run ! grep -E 'No child processes|cannot take turns|No such process' typed
+    [ "$(find artifacts/runs -name model.st.zst | wc -l)" -eq 2 ] || fail "$(find artifacts)"
 }
 
 @test "the arms of a time-runs that is killed end by themselves" {
@@ -332,4 +354,17 @@ SH
     need_read_only
     mkdir locked
     TOOL=time-runs fails_with 1 "/locked': Read-only" read_only "$WORK" "$BIN/time-runs" --out "$WORK/locked" "$single" "$single"
+}
+
+@test "the commands that a report by hand advises work for its folders" {
+    need_tool report
+    cd "$WORK" || return
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --threads 1 --out one
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --threads 1 --set optimizer.lr=0.02 --set seed=7 --out two
+    succeeds "$BIN/report" one two --baseline one --out page
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    sed -n '/^```$/,/^```$/p' page/report.md | sed -n '2,3p' | sed 's/^time-runs/& --limit 1 --precision 50/' >advice
+    [ "$(wc -l <advice)" -eq 2 ] || fail "$(cat page/report.md)"
+    PATH=$BIN:$PATH succeeds bash -e advice
+    grep -q 'arms took turns' with-turns/report.md || fail "$(cat with-turns/report.md)"
 }

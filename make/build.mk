@@ -5,14 +5,23 @@
 PKGS      := libzstd yaml-0.1 libcurl libarchive libcrypto jansson libjpeg libpng libcmark-gfm
 PKGCONFIG ?= pkg-config
 
-# Prints one short line per file; V=1 prints whole commands instead.
+# Prints one short line per file; V=1 prints whole commands instead. At a terminal, goals that only
+# build, or run experiments, have one line that counts: of how many, if no object was there. Messages
+# begin where it does; `built` takes it away.
 ifneq ($(filter-out 0,$(V)),)
 Q    :=
 step  =
 else
 Q    := @
 step  = @printf '%-5s %s\n' '$(1)' '$(2)'
+ifneq ($(and $(MAKE_TERMOUT),$(filter-out dumb,$(TERM)),$(if $(filter-out all install $(EXPERIMENT_GOALS),$(MAKECMDGOALS)),,x)),)
+STEPS_ALL = $(call once,STEPS_OF,[ -d $(OBJ)/lib ] || echo /$(words $(sort $(LIBOBJ) $(LIB) $(TOOLS) $(TOOLS:%=%.o) \
+            $(MPI_SO) $(if $(MPI_SO),$(MPI_BASE)) $(CUDA_SO) $(if $(CUDA_SO),$(CUDA_OBJ)))))
+count     = $(eval STEPS += x)[$(words $(STEPS))$(STEPS_ALL)]
+step      = @printf '\033[?7l%s %-5s %s\033[K\033[?7h\r' '$(count)' '$(1)' '$(2)'
 endif
+endif
+built = $(if $(STEPS),@printf '\033[K')
 
 # ---- Flags -----------------------------------------------------------------------------------------------------
 # -Wswitch-enum: a default does not swallow a new kind.
@@ -88,6 +97,7 @@ SHARED    := $(patsubst share/%,$(BUILD)/share/lockstep/%,$(wildcard share/*.* s
 # The tools find the experiments of this checkout from any folder, as installed ones find theirs.
 EXPERIMENTS_LINK := $(BUILD)/share/lockstep/experiments
 all: $(BINARIES) $(SHARED) $(EXPERIMENTS_LINK) ## Build every tool into build/bin, the CUDA backend if nvcc and a driver are found, MPI if mpicc is found
+	$(built)
 
 # A file that changes whenever a flag does: objects built with other flags are rebuilt. Those that
 # passed with WERROR=1 serve a build without it, but not the other way round.

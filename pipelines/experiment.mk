@@ -38,6 +38,7 @@ PIPELINE = $(RUN_PIPELINE) --by-make $@ $(given_words)
 # backend.
 quickstart: $(if $(TOOLS_BUILT),$(BINARIES) $(SHARED)) ## Run the whole pipeline on drawn images: no network, no data set, seconds
 	@$(if $(filter EXP,$(GIVEN)),$(error make quickstart accepts no EXP: make experiment EXP=NAME runs another experiment))
+	$(built)
 	@$(RUN_PIPELINE) --by-make experiment EXP=quickstart $(given_words)
 experiment: $(TOOLS_BUILT) ## Run one experiment from the archive to the report: EXP=ddp4
 	@$(PIPELINE)

@@ -37,6 +37,30 @@ bare_path() {
     [[ ${lines[0]} == "cannot build: missing libraries: libzstd "*": run 'make deps'" ]] || fail "$output"
 }
 
+# steps ARGUMENT...: what make would print at a terminal for each file that it builds anew.
+steps() {
+    (cd "$ROOT" && env -u MAKEFLAGS -u MAKELEVEL TERM=xterm script -qec "make -n BUILD='$WORK/build' CUDA=0 $*" "$WORK/typed" >/dev/null </dev/null)
+    grep -E "^printf .*%-5s" "$WORK/typed" | tr -d '\r' >"$WORK/steps" || true
+}
+
+@test "at a terminal a build has one line that counts up to the number of its files" {
+    steps
+    local all
+    all=$(wc -l <"$WORK/steps")
+    [ "$all" -gt 300 ]
+    grep -q "'\[1/$all\]' 'CC'" "$WORK/steps" || fail "$(head -n 1 "$WORK/steps")"
+    grep -q "'\[$all/$all\]'" "$WORK/steps" || fail "$(tail -n 1 "$WORK/steps")"
+    steps quickstart
+    grep -q "'\[1/[0-9]*\]' 'CC'" "$WORK/steps" || fail "$(head -n 1 "$WORK/steps")"
+    # Goals that print more, and files, have a line for each; V=1 prints the commands.
+    steps test-unit
+    grep -qx "printf '%-5s %s\\\\n' 'CC' 'tests/unit/test_cli.c'" "$WORK/steps" || fail "$(head -n 1 "$WORK/steps")"
+    (cd "$ROOT" && env -u MAKEFLAGS -u MAKELEVEL make -n BUILD="$WORK/build" CUDA=0) >"$WORK/steps"
+    grep -qx "printf '%-5s %s\\\\n' 'CC' 'lib/base/cli.c'" "$WORK/steps" || fail "$(head -n 1 "$WORK/steps")"
+    steps V=1
+    ! grep -q "'CC'" "$WORK/steps" || fail "$(head -n 1 "$WORK/steps")"
+}
+
 @test "make help and print-config need no compiler" {
     succeeds env PATH="$(bare_path)" make -C "$ROOT" -s help
     succeeds env PATH="$(bare_path)" make -C "$ROOT" -s print-config

@@ -88,7 +88,7 @@ include $(shell find $(OBJ) $(NVCC_OBJ) -name '*.d' 2>/dev/null)
 .PHONY: help print-config
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' pipelines/*.mk make/deps.mk $(PARTS:%=make/%.mk) Makefile
-	@echo 'Experiment settings: SEED EPOCHS SET DEVICE MATH THREADS PRECISION EXECUTIONS TIME JOBS DATA LAUNCHER RESUME REPORT_FLAGS, and where data lie; see `lockstep help experiment`.'
+	@echo 'Experiment settings: SEED EPOCHS SET DEVICE MATH THREADS PRECISION WHOLE TIME JOBS DATA LAUNCHER RESUME REPORT_FLAGS, and where data lie; see `lockstep help experiment`.'
 	@echo 'General settings: CC MODE V=1 CUDA CUDA_HOME CUDA_ARCHS MPI MPICC BUILD ARTIFACTS PREFIX DIST PYTHON JOBS; `make print-config` shows them.'
 
 print-config: ## Show settings and what was found on this machine

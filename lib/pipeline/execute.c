@@ -37,20 +37,14 @@ static status check_seed(const pipeline *p, const planned_run *r, const planned_
     return rc;
 }
 
-status execute_check(const pipeline *p, const planned_runs *runs, int rounds, error *err) {
+status execute_check(const pipeline *p, const planned_runs *runs, error *err) {
     for (size_t i = 0; i < runs->count; i++) {
         const planned_run *r = &runs->items[i];
-        const int wanted = counting_wanted(r, rounds);
-        execution_set s;
-        status rc = STATUS_OK;
-        counting_find(p, runs, r, &r->seeds[0], wanted, &s);
-        const bool there = (int)s.count >= wanted;
-        const int number = store_next_number(s.list);
-        counting_release(&s);
-        if (!there) rc = stage_check_place(p, err);
         // Seeds differ in nothing that could fail: check only the first.
-        if (!there && rc == STATUS_OK) rc = check_seed(p, r, &r->seeds[0], number, err);
-        if (rc != STATUS_OK) return rc;
+        const planned_seed *seed = &r->seeds[0];
+        if (counting_find(p, runs, r, seed)) continue;
+        NEED(stage_check_place(p, err));
+        NEED(check_seed(p, r, seed, store_next_number(&seed->kept), err));
     }
     return STATUS_OK;
 }
@@ -59,7 +53,7 @@ status execute_check(const pipeline *p, const planned_runs *runs, int rounds, er
 
 // How far the executions of this call are, for a person at the terminal.
 typedef struct execution_course {
-    int rounds, all, done; // executions that were missing at the beginning, and those made
+    size_t all, done; // executions that were missing at the beginning, and those made
     uint64_t began;
 } execution_course;
 
@@ -69,14 +63,12 @@ typedef struct execution_work {
     const planned_runs *runs;
     const planned_run *r;
     planned_seed *seed;
-    int round, wanted;
-    int number;   // of the execution
-    bool begun;   // it exists, but is not finished
-    bool remade;  // it was finished: the stage reports what is missing
-    bool current; // the one that the link points to
-    bool later;   // the link shows a finished execution until this one is finished
+    int number;  // of the execution
+    bool counts; // it exists, and is the one that counts
+    bool begun;  // it exists, but is not finished
+    bool remade; // it was finished: the stage reports what is missing
+    bool later;  // the link shows a finished execution until this one is finished
     bool resume;
-    const char *round_name;   // of the new execution; NULL: none
     const char *reason;       // why it trains; NULL: unknown
     const yaml_node *trained; // the first train manifest of this key; NULL: none
     char *folder;             // of the execution
@@ -91,20 +83,18 @@ static char *title_of(const execution_work *w) {
     return memory_format("%s, seed %llu", w->r->name, (unsigned long long)w->seed->seed);
 }
 
-// "round 2 of 3, run 7 of 15", of those that are more than one; NULL: neither is.
+// "run 7 of 15"; NULL: there is only one.
 static char *place_of(const execution_work *w) {
     const execution_course *c = w->course;
-    text place = {0};
-    if (c->rounds > 1) text_format(&place, "round %d of %d", w->round + 1, c->rounds);
-    if (c->all > 1 && c->done < c->all)
-        text_format(&place, "%srun %d of %d", place.length ? ", " : "", c->done + 1, c->all);
-    return place.length ? text_take(&place) : NULL;
+    return c->all > 1 && c->done < c->all ? memory_format("run %zu of %zu", c->done + 1, c->all)
+                                          : NULL;
 }
 
 // The seconds that the executions after this one will take, if they take as long as those before.
 static double seconds_after(const execution_course *c) {
     if (!c->done || c->done >= c->all) return 0;
-    return (double)(clock_now() - c->began) * 1e-9 / c->done * (c->all - c->done - 1);
+    return (double)(clock_now() - c->began) * 1e-9 / (double)c->done *
+           (double)(c->all - c->done - 1);
 }
 
 static void open_work(execution_work *w) {
@@ -114,8 +104,8 @@ static void open_work(execution_work *w) {
     char *run = store_folder(w->p->artifacts, w->seed->key);
     w->file = memory_format("%s/experiment.yaml", run);
     free(run);
-    w->shown = w->current && !w->later ? memory_format("%s/%s", w->p->artifacts, w->seed->place)
-                                       : memory_string(w->folder);
+    w->shown = w->later ? memory_string(w->folder)
+                        : memory_format("%s/%s", w->p->artifacts, w->seed->place);
 }
 
 static void close_work(execution_work *w) {
@@ -157,15 +147,6 @@ static status keep_experiment(const execution_work *w, error *err) {
     return rc;
 }
 
-// Finds the launcher for DistributedDataParallel ranks; empty: train-ddp starts them.
-static void find_launcher(const execution_work *w, strvec *launcher) {
-    const char *given = w->p->settings->values[SETTING_LAUNCHER];
-    if (!given || w->r->e.strategy != STRATEGY_DDP || w->r->e.world_size == 1) return;
-    strvec_split(launcher, given, " ");
-    strvec_add(launcher, "-n");
-    strvec_format(launcher, "%d", w->r->e.world_size);
-}
-
 // Options that change neither the key nor the bits.
 static void find_more(const execution_work *w, strvec *more) {
     if (w->resume) strvec_add(more, "--resume");
@@ -174,10 +155,7 @@ static void find_more(const execution_work *w, strvec *more) {
     const char *board = w->p->settings->values[SETTING_TENSORBOARD];
     if (!board) return;
     strvec_add(more, "--tensorboard");
-    if (w->current)
-        strvec_format(more, "%s/%s", board, w->seed->place);
-    else
-        strvec_format(more, "%s/%s/%d", board, w->seed->place, w->number);
+    strvec_format(more, "%s/%s", board, w->seed->place);
 }
 
 static status run_train(execution_work *w, error *err) {
@@ -187,7 +165,7 @@ static status run_train(execution_work *w, error *err) {
     status rc = STATUS_OK;
     planned_run_command(w->p, w->r, w->seed, w->file, true, &command);
     strvec_add_option(&command, "--out", dir);
-    find_launcher(w, &launcher);
+    planned_run_launcher(w->p, w->r, &launcher);
     find_more(w, &more);
     const stage s = {.name = "train",
                      .dir = dir,
@@ -220,15 +198,14 @@ static status run_evaluate(execution_work *w, error *err) {
     planned_run_evaluation(w->r, w->folder, dir, &command);
     strvec_add_option(&command, "--device", w->p->settings->values[SETTING_DEVICE]);
     strvec_add_option(&command, "--math", w->p->settings->values[SETTING_MATH]);
-    // All executions give the same result: only the current one is reported. Of trainings at the
-    // same time, each has one line.
+    // Of trainings at the same time, each has one line.
     const stage s = {.name = "evaluate",
                      .dir = dir,
                      .shown = shown,
                      .title = w->title,
                      .place = w->place,
                      .command = &command,
-                     .quiet = !w->current || w->p->settings->jobs > 1,
+                     .quiet = w->p->settings->jobs > 1,
                      .drop_output = w->p->terminal};
     TRY(stage_run(w->p, &s, err));
 out:
@@ -281,11 +258,10 @@ static status note_jobs(const execution_work *w, error *err) {
 static status run_execution(execution_work *w, error *err) {
     status rc;
     open_work(w);
-    if (w->current && !w->later) TRY(link_to(w, err));
+    if (!w->later) TRY(link_to(w, err));
     TRY(keep_experiment(w, err));
     const bool trains = !paths_allow(F_OK, "%s/train/manifest.yaml", w->folder);
     TRY(run_train(w, err));
-    if (w->round_name) TRY(store_note(w->folder, "round", w->round_name, err));
     if (w->p->settings->jobs > 1 && trains) TRY(note_jobs(w, err));
     TRY(run_evaluate(w, err));
     if (w->later) TRY(link_to(w, err));
@@ -299,15 +275,13 @@ out:
 
 // ---- Choosing an execution ----
 
-// Chooses this round's execution: one that counts, one that was stopped, or a new one.
-static void choose(execution_work *w, const execution_set *s) {
-    w->number = store_next_number(s->list);
-    if ((size_t)w->round < s->count) {
-        w->number = s->list->items[s->counting[w->round]].number;
-        return;
-    }
-    for (size_t i = 0; i < s->list->count; i++) {
-        const execution *x = &s->list->items[i];
+// Chooses the execution that counts, else one that was stopped, else a new one.
+static void choose(execution_work *w, const execution *counting) {
+    const execution_list *list = &w->seed->kept;
+    w->counts = counting != NULL;
+    w->number = counting ? counting->number : store_next_number(list);
+    for (size_t i = 0; !counting && i < list->count; i++) {
+        const execution *x = &list->items[i];
         // A training that lacks only its evaluation is not repeated.
         if (counting_is_finished(w->r, x) || !(w->p->settings->resume || x->train)) continue;
         w->number = x->number;
@@ -324,89 +298,69 @@ static const yaml_node *first_manifest(const execution_list *list) {
     return NULL;
 }
 
-static bool any_unfinished(const planned_run *r, const execution_set *s) {
-    for (size_t i = 0; i < s->list->count; i++)
-        if (!counting_is_finished(r, &s->list->items[i])) return true;
+static bool any_unfinished(const planned_run *r, const execution_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!counting_is_finished(r, &list->items[i])) return true;
     return false;
 }
 
 // A training that continues another one has no times of its own.
 static bool may_go_on(const execution_work *w) {
-    return !counting_needs_times(w->p, w->wanted) &&
-           strcmp(yaml_text_at(w->runs->plan, "kind"), "runs") == 0;
+    return !counting_needs_times(w->p) && strcmp(yaml_text_at(w->runs->plan, "kind"), "runs") == 0;
 }
 
 // Finds the reason for a new execution of a key that has others; of several that do not count, the
 // newest one decides.
-static void find_reason_to_add(const execution_work *w, const execution_set *s, char *why,
-                               size_t size) {
-    const execution *newest = &s->list->items[s->list->count - 1];
-    if (s->count)
-        snprintf(why, size, "execution %d, to time it again", w->number);
-    else if (any_unfinished(w->r, s))
+static void find_reason_to_add(const execution_work *w, char *why, size_t size) {
+    const execution_list *list = &w->seed->kept;
+    const execution *newest = &list->items[list->count - 1];
+    if (any_unfinished(w->r, list))
         snprintf(why, size, "execution %d: started over by RESUME=0", w->number);
     else
         snprintf(why, size, "execution %d: execution %d %s", w->number, newest->number,
-                 counting_why_not(w->p, w->runs, w->r, newest, w->wanted));
+                 counting_why_not(w->p, w->runs, w->r, newest));
 }
 
 // A finished execution, or a first one, needs no reason. A run that has no execution yet may begin
 // where a shorter one ended.
-static status find_reason(execution_work *w, const execution_set *s, char *why, size_t size,
-                          error *err) {
+static status find_reason(execution_work *w, char *why, size_t size, error *err) {
     *why = 0;
-    if ((size_t)w->round < s->count || w->remade) return STATUS_OK;
-    if (s->list->count == 0)
+    if (w->counts || w->remade) return STATUS_OK;
+    if (w->seed->kept.count == 0)
         return change_describe(w->p, w->r, w->seed, may_go_on(w), &w->resume, why, size, err);
     if (w->resume)
         snprintf(why, size, "resumes where it stopped; RESUME=0 starts over");
     else if (w->begun)
         snprintf(why, size, "not finished, and no state to resume from");
     else
-        find_reason_to_add(w, s, why, size);
+        find_reason_to_add(w, why, size);
     return STATUS_OK;
 }
 
 // Other runs of this call, and other calls, may have made the execution that seemed missing.
-static status find_executions(const execution_work *w, execution_set *s, error *err) {
-    counting_find(w->p, w->runs, w->r, w->seed, w->wanted, s);
-    if ((size_t)w->round < s->count) return STATUS_OK;
-    counting_release(s);
-    *s = (execution_set){0};
-    status rc = planned_seed_look(w->p, w->seed, err);
-    if (rc == STATUS_OK) counting_find(w->p, w->runs, w->r, w->seed, w->wanted, s);
-    return rc;
+static status find_execution(execution_work *w, error *err) {
+    const execution *counting = counting_find(w->p, w->runs, w->r, w->seed);
+    if (!counting) {
+        NEED(planned_seed_look(w->p, w->seed, err));
+        counting = counting_find(w->p, w->runs, w->r, w->seed);
+    }
+    choose(w, counting);
+    return STATUS_OK;
 }
 
-static status run_round(pipeline *p, const planned_runs *runs, const planned_run *r,
-                        planned_seed *seed, int round, int wanted, execution_course *course,
-                        error *err) {
+static status run_seed(pipeline *p, const planned_runs *runs, const planned_run *r,
+                       planned_seed *seed, execution_course *course, error *err) {
     char why[512];
-    execution_set s;
-    execution_work w = {.p = p,
-                        .course = course,
-                        .runs = runs,
-                        .r = r,
-                        .seed = seed,
-                        .round = round,
-                        .wanted = wanted,
-                        .current = round == 0};
-    status rc = find_executions(&w, &s, err);
-    if (rc != STATUS_OK) return rc;
-    choose(&w, &s);
-    const bool is_there = (size_t)round < s.count;
-    // One that goes on from a state, or was trained before, is not timed in this round.
-    if (!is_there && !w.resume && !w.begun) w.round_name = counting_round(runs, r, &s);
-    w.trained = first_manifest(s.list);
-    rc = find_reason(&w, &s, why, sizeof why, err);
-    if (rc == STATUS_OK && *why) w.reason = why;
+    execution_work w = {.p = p, .course = course, .runs = runs, .r = r, .seed = seed};
+    NEED(find_execution(&w, err));
+    w.trained = first_manifest(&seed->kept);
+    NEED(find_reason(&w, why, sizeof why, err));
+    if (*why) w.reason = why;
     // A training that fails does not take the link from a finished run.
-    w.later = w.current && !is_there && store_links_finished(p->artifacts, seed->place);
-    counting_release(&s);
-    // Of the existing executions, only the first is checked stage by stage.
-    if (rc == STATUS_OK && !(is_there && round > 0)) rc = run_execution(&w, err);
-    course->done += !is_there;
-    return rc;
+    w.later = !w.counts && store_links_finished(p->artifacts, seed->place);
+    NEED(run_execution(&w, err));
+    course->done += !w.counts;
+    return STATUS_OK;
 }
 
 // ---- Several at the same time ----
@@ -427,10 +381,7 @@ typedef struct missing_seeds {
 } missing_seeds;
 
 static void add_missing(missing_seeds *m, const planned_run *r, planned_seed *seed) {
-    execution_set s;
-    counting_find(m->p, m->runs, r, seed, 1, &s);
-    bool wanted = s.count == 0;
-    counting_release(&s);
+    bool wanted = !counting_find(m->p, m->runs, r, seed);
     for (size_t i = 0; wanted && i < m->count; i++)
         wanted = strcmp(m->items[i].seed->key, seed->key) != 0;
     if (!wanted) return;
@@ -441,7 +392,7 @@ static void add_missing(missing_seeds *m, const planned_run *r, planned_seed *se
 static status run_missing(void *context, size_t number, error *err) {
     const missing_seeds *m = context;
     execution_course course = *m->course;
-    return run_round(m->p, m->runs, m->items[number].r, m->items[number].seed, 0, 1, &course, err);
+    return run_seed(m->p, m->runs, m->items[number].r, m->items[number].seed, &course, err);
 }
 
 static void show_missing(void *context, size_t count) {
@@ -480,30 +431,23 @@ static status run_jobs(pipeline *p, const planned_runs *runs, const execution_co
 
 // ---- All ----
 
-static status run_rounds(pipeline *p, const planned_runs *runs, int rounds,
-                         execution_course *course, error *err) {
-    for (int round = 0; round < rounds; round++) {
-        size_t seeds = 1;
-        for (size_t k = 0; k < seeds; k++) {
-            for (size_t i = 0; i < runs->count; i++) {
-                const planned_run *r = &runs->items[i];
-                const int wanted = counting_wanted(r, rounds);
-                if (r->seed_count > seeds) seeds = r->seed_count;
-                if (k >= r->seed_count || round >= wanted) continue;
-                NEED(run_round(p, runs, r, &r->seeds[k], round, wanted, course, err));
-            }
+static status run_one_by_one(pipeline *p, const planned_runs *runs, execution_course *course,
+                             error *err) {
+    size_t seeds = 1;
+    for (size_t k = 0; k < seeds; k++)
+        for (size_t i = 0; i < runs->count; i++) {
+            const planned_run *r = &runs->items[i];
+            if (r->seed_count > seeds) seeds = r->seed_count;
+            if (k < r->seed_count) NEED(run_seed(p, runs, r, &r->seeds[k], course, err));
         }
-    }
     return STATUS_OK;
 }
 
-status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) {
+status execute_all(pipeline *p, const planned_runs *runs, error *err) {
     void (*const say)(const char *, const char *, const char *) = p->say;
-    execution_course course = {.rounds = rounds, .began = clock_now()};
-    for (size_t i = 0; i < runs->count; i++)
-        course.all += counting_missing_of(p, runs, &runs->items[i], rounds);
+    execution_course course = {.all = counting_missing(p, runs), .began = clock_now()};
     status rc = p->settings->jobs > 1 ? run_jobs(p, runs, &course, err) : STATUS_OK;
-    if (rc == STATUS_OK) rc = run_rounds(p, runs, rounds, &course, err);
+    if (rc == STATUS_OK) rc = run_one_by_one(p, runs, &course, err);
     p->say = say;
     return rc;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// execute.h - trains and evaluates the missing runs of a plan, round by round.
-//
-// A round executes every run once, all runs of one seed before those of the next, so that a machine
-// that slows down affects all runs alike. Executions in the store count.
+// execute.h - trains and evaluates the missing runs of a plan: all runs of one seed before those of
+// the next, so that a machine that slows down affects all runs alike.
 #ifndef LOCKSTEP_PIPELINE_EXECUTE_H
 #define LOCKSTEP_PIPELINE_EXECUTE_H
 
@@ -14,11 +12,10 @@
 #include "pipeline/store.h"
 
 // Checks every missing run, without writing anything: device, data, number of classes, model.
-status execute_check(const pipeline *p, const planned_runs *runs, int rounds,
-                     error *err) MUST_CHECK;
+status execute_check(const pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
 // Executes the missing runs, JOBS at a time. STATUS_FINDING, naming both folders, if two executions
 // of a key end in different models.
-status execute_all(pipeline *p, const planned_runs *runs, int rounds, error *err) MUST_CHECK;
+status execute_all(pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
 #endif

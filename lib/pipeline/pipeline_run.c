@@ -7,11 +7,12 @@
 
 #include "base/memory.h"
 #include "pipeline/command_plan.h"
+#include "pipeline/counting.h"
 #include "pipeline/data_stages.h"
+#include "pipeline/estimates.h"
 #include "pipeline/execute.h"
 #include "pipeline/reporting.h"
 #include "pipeline/resolve.h"
-#include "pipeline/rounds.h"
 #include "pipeline/run_names.h"
 #include "pipeline/turn_stages.h"
 
@@ -81,9 +82,9 @@ static status check_jobs(const pipeline *p, const planned_runs *runs, error *err
     if (p->settings->jobs > 1 && !study)
         return error_set(err, STATUS_USAGE,
                          "JOBS=%lld: these runs are timed, so one trains after the other; JOBS is "
-                         "for studies whose values do not change speed",
+                         "for studies whose values do not change speed, or with TIME=0",
                          (long long)p->settings->jobs);
-    if (study)
+    if (study && p->settings->time == TIME_IF_DUE)
         p->say("note", "speed", "no value changes it, so nothing is timed; TIME=1 times the runs");
     return STATUS_OK;
 }
@@ -108,7 +109,6 @@ static void say_idle(const pipeline *p, const planned_runs *runs) {
 status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
     const settings *s = p->settings;
     bool missing = false;
-    int rounds;
     work_remove_old(p);
     NEED(command_plan_make(p, runs, err));
     NEED(reporting_check_flags(p, err));
@@ -121,12 +121,13 @@ status pipeline_run(pipeline *p, planned_runs *runs, error *err) {
     if (s->dry_run || s->command == COMMAND_EXPLAIN) say_planned(p, runs);
     NEED(turn_stages_plan(p, runs, err));
     NEED(check_jobs(p, runs, err));
-    NEED(rounds_decide(p, runs, &rounds, err));
+    counting_decide(p, runs);
+    NEED(estimates_announce(p, runs, err));
     work_close(p); // remove the trials' files: a training may take hours, and be killed
-    NEED(execute_check(p, runs, rounds, err));
+    NEED(execute_check(p, runs, err));
     if (s->dry_run) return STATUS_OK;
     owned_names_keep(p, &runs->names);
-    NEED(execute_all(p, runs, rounds, err));
+    NEED(execute_all(p, runs, err));
     NEED(turn_stages_run(p, runs, err));
-    return reporting_run(p, runs, rounds, err);
+    return reporting_run(p, runs, err);
 }

@@ -28,6 +28,14 @@ void planned_run_command(const pipeline *p, const planned_run *r, const planned_
     strvec_add_option(command, "--threads", threads ? threads : p->settings->jobs > 1 ? "1" : NULL);
 }
 
+void planned_run_launcher(const pipeline *p, const planned_run *r, strvec *launcher) {
+    const char *given = p->settings->values[SETTING_LAUNCHER];
+    if (!given || r->e.strategy != STRATEGY_DDP || r->e.world_size == 1) return;
+    strvec_split(launcher, given, " ");
+    strvec_add(launcher, "-n");
+    strvec_format(launcher, "%d", r->e.world_size);
+}
+
 void planned_run_evaluation(const planned_run *r, const char *folder, const char *out,
                             strvec *command) {
     strvec_add(command, "evaluate");
@@ -67,7 +75,6 @@ void planned_runs_release(planned_runs *runs) {
     free(runs->report);
     free(runs->file);
     owned_names_release(&runs->names);
-    strvec_release(&runs->rounds);
     strvec_release(&runs->turns);
     *runs = (planned_runs){0};
 }

@@ -38,7 +38,6 @@ typedef struct planned_run {
     strvec device; // "--device", "--math" and their values; empty: the tool chooses
     planned_seed *seeds;
     size_t seed_count;
-    bool in_rounds; // its executions count only in `rounds` of planned_runs (counting.h)
 } planned_run;
 
 // A plan, its runs, and the report's folder.
@@ -48,7 +47,6 @@ typedef struct planned_runs {
     size_t count;
     // Host, version and sources of the executions that the times come from; "": not recorded.
     char host[256], version[128], sources[32];
-    strvec rounds;       // that count, the next ones included
     strvec turns;        // folders of the times of runs that take turns (turn_stages.h)
     size_t taking_turns; // so many runs
     char *joined;        // of a comparison: the names of its runs, "single-ddp4"; NULL: not one
@@ -66,6 +64,10 @@ status planned_seed_look(const pipeline *p, planned_seed *s, error *err) MUST_CH
 // the experiment file; the assignments are added unless the file is `complete`.
 void planned_run_command(const pipeline *p, const planned_run *r, const planned_seed *s,
                          const char *file, bool complete, strvec *command);
+
+// Adds the words that start the ranks of its training, to be put before its tool: of LAUNCHER, if
+// its strategy is ddp with several ranks.
+void planned_run_launcher(const pipeline *p, const planned_run *r, strvec *launcher);
 
 // Writes the command of the evaluation of FOLDER/train/model.st.zst with the run's views.
 void planned_run_evaluation(const planned_run *r, const char *folder, const char *out,

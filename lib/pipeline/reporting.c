@@ -135,24 +135,19 @@ out:
     return rc;
 }
 
-// Adds the executions of a seed that count, each once: the report decides nothing.
-static void add_executions(const pipeline *p, const planned_runs *runs, const planned_run *r,
-                           const planned_seed *seed, int rounds, strvec *command) {
-    execution_set s;
-    counting_find(p, runs, r, seed, counting_wanted(r, rounds), &s);
-    for (size_t i = 0; i < s.count; i++) {
-        const char *folder = s.list->items[s.counting[i]].folder;
-        if (!strvec_has(command, folder)) strvec_add(command, folder);
-    }
-    counting_release(&s);
+// Adds the execution of a seed that counts: the report decides nothing. Runs of one key share it.
+static void add_execution(const pipeline *p, const planned_runs *runs, const planned_run *r,
+                          const planned_seed *seed, strvec *command) {
+    const execution *x = counting_find(p, runs, r, seed);
+    if (x && !strvec_has(command, x->folder)) strvec_add(command, x->folder);
 }
 
-static void report_command(const pipeline *p, const planned_runs *runs, int rounds,
-                           const char *collectives, strvec *command) {
+static void report_command(const pipeline *p, const planned_runs *runs, const char *collectives,
+                           strvec *command) {
     strvec_add(command, "report");
     for (size_t i = 0; i < runs->count; i++)
         for (size_t k = 0; k < runs->items[i].seed_count; k++)
-            add_executions(p, runs, &runs->items[i], &runs->items[i].seeds[k], rounds, command);
+            add_execution(p, runs, &runs->items[i], &runs->items[i].seeds[k], command);
     strvec_add_option(command, "--plan", runs->file);
     strvec_add_option(command, "--collectives", collectives);
     for (size_t i = 0; i < runs->turns.count; i++)
@@ -189,7 +184,7 @@ static bool is_first(const pipeline *p) {
     return none;
 }
 
-status reporting_run(pipeline *p, const planned_runs *runs, int rounds, error *err) {
+status reporting_run(pipeline *p, const planned_runs *runs, error *err) {
     strvec command = {0};
     char *collectives = reporting_collectives(p, runs);
     char *html = NULL, *title = NULL;
@@ -198,7 +193,7 @@ status reporting_run(pipeline *p, const planned_runs *runs, int rounds, error *e
     if (collectives) TRY(measure_collectives(p, runs, collectives, err));
     TRY(check_keys(p, runs, err));
     TRY(keep_plan(runs, err));
-    report_command(p, runs, rounds, collectives, &command);
+    report_command(p, runs, collectives, &command);
     strvec_add_option(&command, "--out", runs->report);
     title = memory_format("%zu run%s", runs->count, runs->count == 1 ? "" : "s");
     const stage s = {.name = "report", .dir = runs->report, .title = title, .command = &command};

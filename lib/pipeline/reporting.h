@@ -12,9 +12,9 @@
 status reporting_check_flags(const pipeline *p, error *err) MUST_CHECK;
 
 // Writes the plan, measures an all-reduce on this machine if the runs compare world sizes, makes
-// the report on the executions that count for `rounds` rounds (counting.h), and prints a line for
-// each run, the answer to the plan's question, and the report's path.
-status reporting_run(pipeline *p, const planned_runs *runs, int rounds, error *err) MUST_CHECK;
+// the report on the executions that count (counting.h), and prints a line for each run, the
+// answer to the plan's question, and the report's path.
+status reporting_run(pipeline *p, const planned_runs *runs, error *err) MUST_CHECK;
 
 // Returns "ARTIFACTS/machine/allreduce-…", the folder of the measurement for these runs; NULL if
 // they need none. free() it.

@@ -14,7 +14,6 @@
 #include "experiment/experiment.h"
 
 enum {
-    MOST_EXECUTIONS = 1000,
     MOST_EPOCHS = 2500,
     MOST_THREADS = 1024,
     MOST_JOBS = 1024,
@@ -71,9 +70,8 @@ static const setting_row table[SETTINGS] = {
                           "starts train-ddp's ranks: \"mpirun --hostfile hosts\""},
     [SETTING_PRECISION] = {"PRECISION", TRAINS,
                            "how well times are compared, in per cent (default: 1)"},
-    [SETTING_EXECUTIONS] = {"EXECUTIONS", TRAINS,
-                            "time whole executions, so many of each, and no turns"},
-    [SETTING_TIME] = {"TIME", FOR(EXPERIMENT), "1: time a study although no value changes speed"},
+    [SETTING_WHOLE] = {"WHOLE", TRAINS, "1: runs that are compared take turns of whole trainings"},
+    [SETTING_TIME] = {"TIME", TRAINS, "0: time nothing; 1: time a study, whatever varies"},
     [SETTING_JOBS] = {"JOBS", FOR(EXPERIMENT),
                       "runs that train at once, of one thread, if none is timed"},
     [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},
@@ -178,6 +176,11 @@ static void suggest(pipeline_command command, const char *name, const char *valu
         if (settings_takes(command, (setting)s)) names[count++] = settings_name((setting)s);
     snprintf(upper, sizeof upper, "%s", name);
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
+    if (strcmp(upper, "EXECUTIONS") == 0) { // of earlier versions
+        snprintf(hint, HINT_BYTES,
+                 "WHOLE=1 times whole trainings, as often as it takes, and TIME=0 nothing;");
+        return;
+    }
     const char *near = spelling_nearest(upper, names, count);
     if (!near && settings_takes(command, SETTING_SET))
         key = hint_find(name, keys, experiment_keys(keys), HINT_KEYS, &note);
@@ -239,17 +242,19 @@ static bool holds_names(setting s) {
     return s >= SETTING_EXP && s <= SETTING_SUBMISSIONS;
 }
 
-// A shell's TIME is a format of `time`, and make's JOBS the tests that run at the same time.
-static bool is_of_others(setting s) {
-    return s == SETTING_TIME || s == SETTING_JOBS;
+// make's JOBS are the tests that run at the same time, and TIME may be a format of `time`.
+static bool is_of_others(setting s, const char *value) {
+    return s == SETTING_JOBS ||
+           (s == SETTING_TIME && strcmp(value, "0") != 0 && strcmp(value, "1") != 0);
 }
 
 // If names were given as words, environment variables add none.
 static void take_environment(settings *s) {
     for (int i = 0; i < SETTINGS; i++) {
-        const bool wanted = settings_takes(s->command, (setting)i) && !is_of_others((setting)i) &&
-                            !(s->names.count && holds_names((setting)i));
-        if (!s->values[i] && wanted) s->values[i] = getenv(settings_name((setting)i));
+        const bool wanted =
+            settings_takes(s->command, (setting)i) && !(s->names.count && holds_names((setting)i));
+        const char *given = wanted ? getenv(settings_name((setting)i)) : NULL;
+        if (!s->values[i] && given && !is_of_others((setting)i, given)) s->values[i] = given;
         if (s->values[i] && !*s->values[i]) s->values[i] = NULL;
     }
 }
@@ -319,14 +324,22 @@ static status read_age(settings *s, error *err) {
                      table[SETTING_OLDER].name, text, MOST_WEEKS);
 }
 
+static status read_time(settings *s, error *err) {
+    bool time = false;
+    NEED(read_flag(s, SETTING_TIME, &time, err));
+    if (s->values[SETTING_TIME]) s->time = time ? TIME_ALL : TIME_NOTHING;
+    if (s->whole && s->time == TIME_NOTHING)
+        return error_set(err, STATUS_USAGE, "TIME=0 times nothing, and WHOLE=1 whole trainings");
+    return STATUS_OK;
+}
+
 static status read_values(settings *s, error *err) {
-    int64_t executions = 0, checked;
+    int64_t checked;
     s->resume = true;
     s->model_limit = 4;
     s->segments = 3;
     s->time_limit = 3600;
     s->jobs = 1;
-    NEED(read_integer(s, SETTING_EXECUTIONS, 1, MOST_EXECUTIONS, &executions, err));
     NEED(read_integer(s, SETTING_SEED, 0, INT64_MAX, &checked, err));
     NEED(check_numbers(s, err));
     NEED(read_integer(s, SETTING_THREADS, 1, MOST_THREADS, &checked, err));
@@ -336,12 +349,12 @@ static status read_values(settings *s, error *err) {
     NEED(read_integer(s, SETTING_MODEL_LIMIT, 0, MOST_MIB, &s->model_limit, err));
     NEED(read_flag(s, SETTING_RESUME, &s->resume, err));
     NEED(read_integer(s, SETTING_JOBS, 1, MOST_JOBS, &s->jobs, err));
-    NEED(read_flag(s, SETTING_TIME, &s->time, err));
+    NEED(read_flag(s, SETTING_WHOLE, &s->whole, err));
+    NEED(read_time(s, err));
     NEED(read_flag(s, SETTING_QUICK, &s->quick, err));
     NEED(read_flag(s, SETTING_DRY_RUN, &s->dry_run, err));
     NEED(read_flag(s, SETTING_YES, &s->yes, err));
     NEED(read_age(s, err));
-    s->executions = (int)executions;
     return STATUS_OK;
 }
 

@@ -2,10 +2,10 @@
 // settings.h - the settings of a pipeline call: NAME=VALUE words, as on make's command line, or
 // environment variables.
 //
-// A word overrides the environment, from which TIME and JOBS are not taken: they have other
-// meanings there. An empty value counts as not given. An unknown name is an error that suggests the
-// nearest one, and so is a setting of another command: otherwise a misspelt setting would train the
-// default for an hour.
+// A word overrides the environment. JOBS is not taken from there, and TIME only if it is 0 or 1:
+// they have other meanings there. An empty value counts as not given. An unknown name is an error
+// that suggests the nearest one, and so is a setting of another command: otherwise a misspelt
+// setting would train the default for an hour.
 #ifndef LOCKSTEP_PIPELINE_SETTINGS_H
 #define LOCKSTEP_PIPELINE_SETTINGS_H
 
@@ -57,7 +57,7 @@ typedef enum setting {
     SETTING_RUBRIC,
     SETTING_LAUNCHER,
     SETTING_PRECISION,
-    SETTING_EXECUTIONS,
+    SETTING_WHOLE,
     SETTING_TIME,
     SETTING_JOBS,
     SETTING_RESUME,
@@ -70,6 +70,13 @@ typedef enum setting {
     SETTINGS
 } setting;
 
+// Which runs are timed.
+typedef enum time_setting {
+    TIME_IF_DUE, // TIME is not given: those that are compared; of a study, if a value changes speed
+    TIME_NOTHING, // 0
+    TIME_ALL      // 1: those of a study, whatever varies
+} time_setting;
+
 typedef struct settings {
     pipeline_command command;
     const char *values[SETTINGS]; // NULL: not given; borrowed from the words or the environment
@@ -78,10 +85,10 @@ typedef struct settings {
     strvec names;
     strvec assignments; // for --set: from SET, EPOCHS and SEED, in this order
     strvec report_flags;
-    int executions; // 0: not given
-    bool resume;    // false with RESUME=0
+    bool resume; // false with RESUME=0
     bool quick, dry_run, yes;
-    bool time;           // a study takes times, whatever varies
+    bool whole; // runs take turns of whole trainings
+    time_setting time;
     int64_t jobs;        // trainings at the same time
     int64_t older;       // seconds; 0: not given
     int64_t model_limit; // MiB

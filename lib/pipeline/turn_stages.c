@@ -15,8 +15,9 @@
 #include "data/manifest.h"
 #include "pipeline/stage.h"
 #include "pipeline/store.h"
+#include "pipeline/tool.h"
 
-// Seconds after which time-runs stops, for each arm of a stage.
+// Seconds after which time-runs stops, for each arm of a stage; whole trainings may take longer.
 enum { SECONDS_EACH = 60 };
 
 // ---- Groups ----
@@ -34,9 +35,13 @@ static bool varies_speed(const planned_runs *runs) {
 // A study is about speed if one of its values changes it.
 static bool is_due(const pipeline *p, const planned_runs *runs) {
     const settings *s = p->settings;
-    const bool asks =
-        s->command != COMMAND_EXPERIMENT || (is_study(runs) && (s->time || varies_speed(runs)));
-    return asks && !s->executions && !s->values[SETTING_LAUNCHER];
+    if (s->time == TIME_NOTHING) return false;
+    return s->command != COMMAND_EXPERIMENT ||
+           (is_study(runs) && (s->time == TIME_ALL || s->whole || varies_speed(runs)));
+}
+
+bool turn_stages_are_whole(const pipeline *p) {
+    return p->settings->whole || p->settings->values[SETTING_LAUNCHER];
 }
 
 // A report's experiments lie in one folder.
@@ -75,12 +80,13 @@ static size_t list_arms(const pipeline *p, const planned_runs *runs, size_t firs
     return count;
 }
 
-// A stage's folder is named after the first seeds' keys of its arms, and what they are executed
-// with.
+// A stage's folder is named after the first seeds' keys of its arms, what they are executed with,
+// and what a turn is.
 static void name_folder(const pipeline *p, const planned_run *const *arms, size_t count,
                         char **folder) {
     char hash[SHA256_TEXT_BYTES];
     const char *threads = p->settings->values[SETTING_THREADS];
+    const char *launcher = p->settings->values[SETTING_LAUNCHER];
     text keys = {0};
     for (size_t i = 0; i < count; i++) {
         text_format(&keys, "%s\n", arms[i]->seeds[0].key);
@@ -88,6 +94,7 @@ static void name_folder(const pipeline *p, const planned_run *const *arms, size_
             text_format(&keys, "%s\n", arms[i]->device.items[k]);
     }
     text_append(&keys, threads ? threads : "");
+    if (turn_stages_are_whole(p)) text_format(&keys, "\nwhole %s", launcher ? launcher : "");
     sha256_buffer(text_string(&keys), keys.length, hash);
     text_release(&keys);
     *folder = memory_format("%s/turns/%.12s", p->artifacts, hash);
@@ -160,52 +167,67 @@ double turn_stages_seconds(const planned_runs *runs) {
 }
 
 bool turn_stages_are_of_accuracy(const pipeline *p, const planned_runs *runs) {
-    return p->settings->command == COMMAND_EXPERIMENT && is_study(runs) && !runs->turns.count &&
-           !p->settings->executions && !p->settings->values[SETTING_LAUNCHER];
+    return p->settings->command == COMMAND_EXPERIMENT && is_study(runs) && !runs->turns.count;
 }
 
 void turn_stages_announce(const pipeline *p, const planned_runs *runs) {
     char what[120], most[DURATION_TEXT_BYTES];
-    snprintf(what, sizeof what, "%zu runs, to ±%s %%: at most %s", runs->taking_turns,
-             precision_of(p), duration_text(turn_stages_seconds(runs), most));
+    if (turn_stages_are_whole(p))
+        snprintf(what, sizeof what, "%zu runs, to ±%s %%: %d whole trainings of each, or more",
+                 runs->taking_turns, precision_of(p), TURN_STAGES_LEAST);
+    else
+        snprintf(what, sizeof what, "%zu runs, to ±%s %%: at most %s", runs->taking_turns,
+                 precision_of(p), duration_text(turn_stages_seconds(runs), most));
     p->say("estimate", "turns", what);
 }
 
 // ---- Running ----
 
-// The command of a run, for the shell. time-runs finds the tool beside itself.
-static void add_arm(const pipeline *p, const planned_run *r, strvec *command) {
-    strvec own = {0};
+// The command of a run, for the shell. time-runs finds the tool beside itself; a launcher may look
+// for it on other hosts, and gets its place.
+static status add_arm(const pipeline *p, const planned_run *r, strvec *command, error *err) {
+    strvec own = {0}, words = {0};
     char *folder = store_folder(p->artifacts, r->seeds[0].key), *line = NULL;
     char *file = memory_format("%s/experiment.yaml", folder);
+    status rc = STATUS_OK;
     planned_run_command(p, r, &r->seeds[0], file, true, &own);
-    line = shell_join(own.items, own.count);
+    planned_run_launcher(p, r, &words);
+    if (words.count)
+        TRY(tool_program(p, &own, &words, err));
+    else
+        strvec_add_all(&words, &own);
+    line = shell_join(words.items, words.count);
     strvec_add(command, line);
+out:
     free(line);
     free(file);
     free(folder);
+    strvec_release(&words);
     strvec_release(&own);
+    return rc;
 }
 
 static status time_arms(const pipeline *p, const planned_run *const *arms, size_t count,
                         const char *folder, void *argument, error *err) {
     strvec command = {0};
-    status rc;
+    char *title = memory_format("%zu runs in turns", count);
+    status rc = STATUS_OK;
     strvec_add(&command, "time-runs");
+    if (turn_stages_are_whole(p)) strvec_add(&command, "--whole");
     strvec_add_option(&command, "--out", folder);
     strvec_add_option(&command, "--precision", precision_of(p));
     strvec_add(&command, "--limit");
     strvec_format(&command, "%zu", SECONDS_EACH * count);
-    for (size_t i = 0; i < count; i++) add_arm(p, arms[i], &command);
+    for (size_t i = 0; i < count; i++) TRY(add_arm(p, arms[i], &command, err));
     if (lacks_quiet(folder)) { // without its manifest the stage runs, and goes on
         char *path = memory_format("%s/manifest.yaml", folder);
         (void)unlink(path);
         free(path);
     }
-    char *title = memory_format("%zu runs in turns", count);
     const stage s = {
         .name = "time", .dir = folder, .title = title, .command = &command, .drop_output = true};
     rc = stage_run(argument, &s, err);
+out:
     free(title);
     strvec_release(&command);
     return rc;

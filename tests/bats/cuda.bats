@@ -177,7 +177,7 @@ END
 @test "verify: a submission that was trained and evaluated with MATH=fast" {
     need_tool pipeline report bench-allreduce
     small_experiments files
-    succeeds "$BIN/pipeline" submission ARTIFACTS=artifacts STATES=2 EXECUTIONS=1 DEVICE=cuda MATH=fast DATA="$made/data" \
+    succeeds "$BIN/pipeline" submission ARTIFACTS=artifacts STATES=2 TIME=0 DEVICE=cuda MATH=fast DATA="$made/data" \
         SET=global_batch=32 files/one.yaml
     succeeds "$BIN/pipeline" verify ARTIFACTS=teacher SEGMENTS=2 DATA="$made/data" "${lines[-1]#submission: }"
     grep -q '^test *equal  ' <<<"$output" || fail "$output"

@@ -116,16 +116,16 @@ value() {
 
 @test "a second make adds no execution: THREADS counts on the CPU only" {
     need_tool pipeline manifest synth-cifar shard train-single evaluate report
-    export ARTIFACTS=$WORK/artifacts DATA=$data/data FAKE_GPUS=1 THREADS=3 EXECUTIONS=2
+    export ARTIFACTS=$WORK/artifacts DATA=$data/data FAKE_GPUS=1 THREADS=3
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
-    [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
+    [ "$(grep -c '^train .*: running' <<<"$output")" = 1 ] || fail "$output"
     succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
     [[ $output != *": running"* ]] || fail "$output"
     # On a CPU another number of threads gives another time. (The fake GPU has bits of its own.)
     export ARTIFACTS=$WORK/on-cpu DEVICE=cpu
     for THREADS in 1 2; do
         succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
-        [ "$(grep -c '^train .*: running' <<<"$output")" = 2 ] || fail "$output"
+        [ "$(grep -c '^train .*: running' <<<"$output")" = 1 ] || fail "$output"
         succeeds "$BIN/pipeline" experiment "$WORK/e.yaml"
         [[ $output != *": running"* ]] || fail "$output"
     done
@@ -245,7 +245,7 @@ value() {
     write_experiment one.yaml name=one epochs=1
     write_experiment two.yaml name=two epochs=1 strategy=dp world_size=2
     measured "$where"
-    ARTIFACTS=$where DATA=$data/data EXECUTIONS=1 DEVICE=cpu,cpu,cpu succeeds sh -c "cd '$ROOT' && exec '$BIN/pipeline' compare '$WORK/one.yaml' '$WORK/two.yaml'"
+    ARTIFACTS=$where DATA=$data/data TIME=0 DEVICE=cpu,cpu,cpu succeeds sh -c "cd '$ROOT' && exec '$BIN/pipeline' compare '$WORK/one.yaml' '$WORK/two.yaml'"
     [ "$("$BIN/manifest" get "$where/one-data=data/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu]" ]
     [ "$("$BIN/manifest" get "$where/two-data=data/seed-11/train/manifest.yaml" run.execution.devices)" = "[cpu, cpu]" ]
     [ "$("$BIN/manifest" get "$where/two-data=data/seed-11/evaluate/manifest.yaml" run.execution.devices)" = "[cpu]" ]

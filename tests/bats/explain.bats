@@ -7,7 +7,7 @@ load reports
 
 setup() {
     need_tool plan manifest
-    export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
+    export ARTIFACTS=$WORK/artifacts TIME=0
     mkdir -p "$WORK/files/models" && cd "$WORK/files" || return
     small_model models/small.yaml
     an_experiment a
@@ -264,7 +264,7 @@ a_rung() {
     grep -q '^- There is no verdict on the time of any step.$' out/report.md
     [ "$(of all "c['time']['kind'], c['time']['missing'], c['time']['subject']")" = "('none', 'executions', 1)" ]
     grep -q '^| \*\*Loader workers\*\* | .* | no verdict: 1 of 3 executions |' out/report.md
-    says out/report.md 'A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3.'
+    says out/report.md 'A verdict on time needs 3 executions of each side, in turns: the same command without TIME=0, or `time-runs`.'
 }
 
 @test "the learning rate is not called the cause if scaling it recovers little or nothing was lost" {

@@ -291,16 +291,6 @@ stop_early() {
     [[ $output == *"running (epochs 2 → 3, from the start: "*cosine* ]] || fail "$output"
 }
 
-@test "EXECUTIONS runs the same key again to time it; a second call adds none" {
-    succeeds pipeline experiment "$TINY" EXECUTIONS=3
-    [ "$(trained)" -eq 2 ] || fail "$output"
-    [[ $output == *"(3 executions)"* ]] || fail "$output"
-    succeeds pipeline experiment "$TINY" EXECUTIONS=3
-    [ "$(trained)" -eq 0 ]
-    succeeds pipeline experiment "$TINY"
-    [ "$(trained)" -eq 0 ]
-}
-
 @test "runs that are compared are trained once, and take turns to be timed" {
     local folder
     write_experiment "$WORK/other.yaml" name=other model="$BATS_FILE_TMPDIR/small.yaml" optimizer='{kind: sgd, lr: 0.02}'
@@ -320,25 +310,71 @@ stop_early() {
     TOOL=pipeline fails_with 2 "PRECISION: '0': expected per cent, above 0 and at most 100: 2" pipeline compare EXPS="$TINY $WORK/other.yaml" PRECISION=0
 }
 
-@test "ranks that a launcher starts, and whole executions, take no turns" {
+# tools_that_note_turns: $WORK/tools, whose time-runs writes its arguments to $WORK/arguments, and fails.
+tools_that_note_turns() {
+    mkdir "$WORK/tools"
+    ln -s "$BIN"/* "$WORK/tools"
+    rm "$WORK/tools/time-runs"
+    printf '#!/bin/sh\nprintf "%%s\\n" "$@" >"%s/arguments"\nexit 1\n' "$WORK" >"$WORK/tools/time-runs"
+    chmod +x "$WORK/tools/time-runs"
+}
+
+@test "WHOLE=1 times whole trainings, TIME=0 nothing" {
     write_experiment "$WORK/other.yaml" name=other model="$BATS_FILE_TMPDIR/small.yaml" optimizer='{kind: sgd, lr: 0.02}'
-    ln -s "$(type -P false)" "$WORK/mpirun" # it is looked for, and not run
-    PATH=$WORK:$PATH
-    for setting in LAUNCHER=mpirun EXECUTIONS=1; do
-        succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" DRY_RUN=1 "$setting"
-        [[ $output != *"estimate  turns"* ]] || fail "$output"
-        [[ $output != *"nothing left to run"* ]] || fail "$output"
-    done
-    succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" DRY_RUN=1 LAUNCHER=mpirun
+    tools_that_note_turns
     PRECISION='' succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" DRY_RUN=1
     [[ $output == *"estimate  turns: 2 runs, to ±1 %: at most 2 min"* ]] || fail "$output"
+    succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" DRY_RUN=1 WHOLE=1
+    [[ $output =~ "estimate  all: about "[0-9.]+" s, then turns for "[0-9.]+" s or more" ]] || fail "$output"
+    [[ $output == *"estimate  turns: 2 runs, to ±50 %: 3 whole trainings of each, or more"* ]] || fail "$output"
+    TIME=0 succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" --tools "$WORK/tools"
+    [[ $output != *"estimate  turns"* && ! -e $WORK/arguments ]] || fail "$output"
+    TIME=0 succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" --tools "$WORK/tools" DRY_RUN=1
+    [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
+    run pipeline compare EXPS="$TINY $WORK/other.yaml" --tools "$WORK/tools"
+    [ "$status" -eq 1 ] || fail "$output"
+    run ! grep -qx -- --whole "$WORK/arguments"
+    short=$(grep -A 1 -x -- --out "$WORK/arguments" | tail -n 1)
+    run pipeline compare EXPS="$TINY $WORK/other.yaml" --tools "$WORK/tools" WHOLE=1
+    [ "$status" -eq 1 ] || fail "$output"
+    grep -qx -- --whole "$WORK/arguments" || fail "$(cat "$WORK/arguments")"
+    [ "$(grep -c '^train-single --experiment ' "$WORK/arguments")" -eq 2 ] || fail "$(cat "$WORK/arguments")"
+    [ "$(grep -A 1 -x -- --out "$WORK/arguments" | tail -n 1)" != "$short" ]
+    TOOL=pipeline fails_with 2 "TIME=0 times nothing, and WHOLE=1 whole trainings" \
+        pipeline compare EXPS="$TINY $WORK/other.yaml" TIME=0 WHOLE=1
+    TOOL=pipeline fails_with 2 "unknown setting: 'EXECUTIONS=3': WHOLE=1 times whole trainings, .* TIME=0 nothing; compare accepts" \
+        pipeline compare EXPS="$TINY $WORK/other.yaml" EXECUTIONS=3
+}
+
+@test "the arms that a launcher starts are timed whole, and have it in front" {
+    write_experiment "$WORK/ranks.yaml" name=ranks model="$BATS_FILE_TMPDIR/small.yaml" strategy=ddp world_size=2
+    tools_that_note_turns
+    printf '#!/bin/sh\nshift 3\nexec "$@"\n' >"$WORK/launch" # its ranks are those that train-ddp starts
+    chmod +x "$WORK/launch"
+    run pipeline compare EXPS="$TINY $WORK/ranks.yaml" --tools "$WORK/tools" LAUNCHER="$WORK/launch -q"
+    [ "$status" -eq 1 ] || fail "$output"
+    grep -qx -- --whole "$WORK/arguments" || fail "$output" "$(cat "$WORK/arguments")"
+    grep -q "^$WORK/launch -q -n 2 $WORK/tools/train-ddp --experiment " "$WORK/arguments" || fail "$(cat "$WORK/arguments")"
+    grep -q "^train-single --experiment " "$WORK/arguments" || fail "$(cat "$WORK/arguments")"
+}
+
+@test "whole trainings take turns, and give the verdict" {
+    "$BIN/time-runs" --help | grep -q -- --whole || skip "time-runs has no --whole yet"
+    local folder
+    write_experiment "$WORK/other.yaml" name=other model="$BATS_FILE_TMPDIR/small.yaml" optimizer='{kind: sgd, lr: 0.02}'
+    succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" WHOLE=1
+    folder=$(echo "$ARTIFACTS"/turns/*)
+    [ "$("$BIN/manifest" get "$folder/manifest.yaml" results.executions)" -ge 3 ]
+    ! grep -q "no verdict" "$ARTIFACTS"/compare-tiny-other*/report.md || fail "no verdict on the page"
+    succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" WHOLE=1
+    [[ $output == *"estimate  all: nothing left to run"*"$folder: up to date"* ]] || fail "$output"
 }
 
 @test "two kept runs are compared by their keys, without a new file" {
     local keys
     succeeds pipeline experiment "$TINY" SET="optimizer.lr=0.02"
     mapfile -t keys < <(ls "$ARTIFACTS/runs")
-    EXECUTIONS=1 succeeds pipeline compare RUNS="${keys[0]:0:6} ${keys[1]}"
+    TIME=0 succeeds pipeline compare RUNS="${keys[0]:0:6} ${keys[1]}"
     [ "$(trained)" -eq 0 ]
     [[ $output == *"tiny-${keys[0]:0:6}: test accuracy "*"tiny-${keys[1]:0:6}: test accuracy "* ]] || fail "$output"
 }

@@ -858,7 +858,7 @@ blocks() {
     # There is no Makefile here: make passes its command line to the tool.
     blocks sh | sed 's/^make /pipeline /' >commands.sh
     cp "$(find flowers -type f | head -n 1)" rose.jpg
-    EXECUTIONS=1 bash -e commands.sh # without turns, which take seconds
+    TIME=0 bash -e commands.sh # without turns, which take seconds
     [ -s artifacts/flowers/report/report.html ] || fail "$(find artifacts)"
     [ -s artifacts/compare-flowers-flowers-small/report.html ] || fail "$(find artifacts)"
     [ "$("$BIN/manifest" get run/evaluate/manifest.yaml results.samples)" = 10 ]
@@ -887,7 +887,7 @@ blocks() {
     # Other experiments and tools know it by its name, and the list of runs its file.
     mkdir experiments
     printf '%s\n' 'schema: lockstep.experiment/1' 'name: faster' 'base: flowers' 'optimizer: {lr: 0.02}' >experiments/faster.yaml
-    succeeds "$BIN/pipeline" explain flowers faster EXECUTIONS=1 DRY_RUN=1
+    succeeds "$BIN/pipeline" explain flowers faster TIME=0 DRY_RUN=1
     [[ $output == *"01-learning-rate/seed-42: planned"*"data data/flowers/train.st.zst"* ]] || fail "$output"
     succeeds "$BIN/train-single" --experiment flowers --train data/flowers/train.st.zst --out run --dry-run
     sed -i 's/^epochs:.*/epochs: 7/' data/flowers/flowers.yaml
@@ -986,7 +986,7 @@ END
     [ "$("$BIN/tensor" hash "data/flowers-${key:0:6}/train.st.zst" | cut -d' ' -f1)" = "$hash" ]
     succeeds "$BIN/pipeline" experiment flowers EPOCHS=1
     # The first run, with its data, again.
-    succeeds "$BIN/pipeline" submission RUNS="${first:0:12}" DATA="$(echo data/flowers-*)" EXECUTIONS=1
+    succeeds "$BIN/pipeline" submission RUNS="${first:0:12}" DATA="$(echo data/flowers-*)" TIME=0
     # A model that somebody has edited stays, and the message says that it does not fit.
     echo '# mine' >>data/flowers/models/flowers.yaml
     succeeds "$IMPORT" --from flowers --size 10 --channels 1 --out data/flowers

@@ -53,11 +53,16 @@ models() {
     [[ $output == *"s per epoch (in turns)"* && $output == *"s / epoch"* ]] || fail "$output"
     rm -rf "$ARTIFACTS/turns"
     study '{optimizer.lr: [0.01, 0.1], global_batch: [32, 64]}'
+    succeeds pipeline TIME=0 JOBS=2
+    [ ! -e "$ARTIFACTS/turns" ] || fail "$output"
+    [[ $output != *"nothing is timed"* ]] || fail "$output"
     succeeds pipeline
     [ -n "$(find "$ARTIFACTS/turns" -name manifest.yaml)" ]
     # TIME is also a format of the program `time`, and JOBS the tests that make runs at the same time.
     study '{optimizer.lr: [0.001, 0.01, 0.1]}'
     TIME="%E" JOBS=x succeeds pipeline
+    TIME=1 succeeds pipeline DRY_RUN=1
+    [[ $output == *"estimate  turns: 3 runs"* ]] || fail "$output"
     TOOL=pipeline fails_with 2 "TIME: 'x': expected a whole number from 0 to 1" pipeline TIME=x
 }
 
@@ -101,7 +106,7 @@ models() {
 @test "JOBS is refused where runs are timed" {
     local message="these runs are timed, so one trains after the other"
     TOOL=pipeline fails_with 2 "JOBS=2: $message" pipeline JOBS=2 TIME=1
-    TOOL=pipeline fails_with 2 "JOBS=2: $message" pipeline JOBS=2 EXECUTIONS=3
+    TOOL=pipeline fails_with 2 "JOBS=2: $message" pipeline JOBS=2 WHOLE=1
     fails_with 2 "JOBS=2: $message" "$BIN/pipeline" experiment base.yaml DATA=data JOBS=2
     fails_with 2 "compare does not accept JOBS" "$BIN/pipeline" compare base.yaml base.yaml JOBS=2
     TOOL=pipeline fails_with 2 "JOBS: '0': expected a whole number from 1" pipeline JOBS=0

@@ -355,7 +355,7 @@ start_long() {
     write_experiment "$WORK/base.yaml" single 1
     TOOL=pipeline fails_with 2 "have the same name, 'tiny'" run_pipeline compare "$WORK/base.yaml" "$TINY"
     sed -i 's/^name: .*/name: base/' "$WORK/base.yaml"
-    EXECUTIONS=1 succeeds run_pipeline compare "$WORK/base.yaml" "$TINY"
+    TIME=0 succeeds run_pipeline compare "$WORK/base.yaml" "$TINY"
     [ -s "$ARTIFACTS/compare-base-tiny/report.html" ] || fail "$output"
 }
 
@@ -552,7 +552,7 @@ models() {
     [[ $output == *"train: running (different data, initial weights, kind of device, or version)"* ]] || fail "$output"
     # A comparison with the same training from nothing says what differs, and so does a ladder.
     measured "$ARTIFACTS"
-    EXECUTIONS=1 succeeds run_pipeline compare "$TINY" "$WORK/begun.yaml"
+    TIME=0 succeeds run_pipeline compare "$TINY" "$WORK/begun.yaml"
     grep -q "initial weights" "$(dirname "${lines[-1]#report: }")/report.md" || fail "$output"
     cd "$WORK"
     succeeds "$BIN/plan" ladder "$TINY" begun.yaml

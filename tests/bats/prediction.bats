@@ -264,7 +264,7 @@ write_experiment() {
 
 @test "make measures the all-reduce once per machine, for studies of the world size and comparisons" {
     need_tool synth-cifar shard train-single train-ddp train-dp evaluate bench-allreduce plan
-    export ARTIFACTS=$WORK/artifacts EXECUTIONS=1
+    export ARTIFACTS=$WORK/artifacts TIME=0
     local machine=$ARTIFACTS/machine/allreduce-1-2-3-4-8
     small_model small.yaml
     write_experiment base ddp 3

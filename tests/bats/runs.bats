@@ -92,7 +92,7 @@ all_of() {
 @test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/x-epochs=2/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; EXECUTIONS=2 times it)"* ]] || fail "$output"
+    [[ $output == *"/x-epochs=2/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; RESUME=0 starts over)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
@@ -112,7 +112,7 @@ all_of() {
     # A comparison and a study name their runs' folders alike.
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
-    export EXECUTIONS=1 EPOCHS=2
+    export TIME=0 EPOCHS=2
     succeeds pipeline compare x y SEED=5
     [[ ${lines[-1]} == "report: $ARTIFACTS/compare-x-y-epochs=2-seed=5/report.html" ]] || fail "$output"
     [ -s "$ARTIFACTS/compare-x-y-epochs=2-seed=5-plan.yaml" ]
@@ -144,7 +144,7 @@ all_of() {
     [ "$(grep -c ' data shapes$' <<<"$output")" -eq 2 ] || fail "$output"
     [ "$(find "$ARTIFACTS" -path '*/x-data=shapes*/seed-42' | wc -l)" -eq 2 ]
     # So have their archives.
-    for folder in 3 4; do EXECUTIONS=1 succeeds pipeline submission "$folder/x.yaml"; done
+    for folder in 3 4; do TIME=0 succeeds pipeline submission "$folder/x.yaml"; done
     [ "$(find "$ARTIFACTS" -name 'submission-x*.tar.gz' | wc -l)" -eq 2 ] || fail "$(ls "$ARTIFACTS")"
     # A name is free again once its file is gone.
     mv experiments/x.yaml experiments/z.yaml
@@ -197,7 +197,7 @@ all_of() {
 
 @test "a study and an experiment that share runs train them once" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
-    EXECUTIONS=1 succeeds pipeline experiment s
+    TIME=0 succeeds pipeline experiment s
     trained 1
     [ "$(readlink -f "$ARTIFACTS/s/loader_workers-0/seed-42")" = "$(readlink -f "$ARTIFACTS/x/seed-42")" ]
     # No training runs for it any more, and it shows its own names.
@@ -233,103 +233,64 @@ all_of() {
     ! grep -qF '12.34 %' "$ARTIFACTS/x/report/report.md" || fail "the published figure is shown for another experiment"
 }
 
-@test "two calls at once on one key train each execution once" {
+@test "two calls at once on one key train it once" {
     local one two
-    pipeline experiment x SEED=5 EXECUTIONS=2 >"$WORK/one" 2>&1 &
+    pipeline experiment x SEED=5 >"$WORK/one" 2>&1 &
     one=$!
-    pipeline experiment x SEED=5 EXECUTIONS=2 >"$WORK/two" 2>&1 &
+    pipeline experiment x SEED=5 >"$WORK/two" 2>&1 &
     two=$!
     wait "$one" || fail "$(cat "$WORK/one")"
     wait "$two" || fail "$(cat "$WORK/two")"
-    [ "$(cat "$WORK"/{one,two} | grep -c '^train .*: running')" -eq 2 ] || fail "$(cat "$WORK"/{one,two})"
-    [ "$(cd "$(readlink -f "$ARTIFACTS/x/seed-5")/.." && echo [0-9]*)" = "1 2" ]
+    [ "$(cat "$WORK"/{one,two} | grep -c '^train .*: running')" -eq 1 ] || fail "$(cat "$WORK"/{one,two})"
+    [ "$(cd "$(readlink -f "$ARTIFACTS/x/seed-5")/.." && echo [0-9]*)" = 1 ]
 }
 
 # ---- Executions ----------------------------------------------------------------------------------
 
-@test "EXECUTIONS adds the missing executions, and a second call adds none" {
-    succeeds pipeline experiment x EXECUTIONS=3
-    trained 2
-    [[ $output == *"train     $ARTIFACTS/runs/$KEY/3/train: running (execution 3, to time it again)"* ]] || fail "$output"
-    [[ $output == *$'\n'"x: test accuracy 0."*" (3 executions)"* ]] || fail "$output"
-    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
-    succeeds pipeline experiment x EXECUTIONS=3
-    trained 0
-    [ "$(cd "$ARTIFACTS/runs/$KEY" && echo [0-9]*)" = "1 2 3" ]
-}
-
-@test "executions are topped up in whole rounds: every run of the comparison again, in turn" {
-    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
-    sed 's/^name: x/name: z/; s/0.02/0.04/' experiments/x.yaml >experiments/z.yaml
-    export EXECUTIONS=2
-    succeeds pipeline experiment x # alone: of no round with another run
-    succeeds pipeline compare x y
-    trained 4
-    [[ $output == *"(execution 3: execution 2 is not of a round with the other runs)"* ]] || fail "$output"
-    local y
-    y=$(key_of_link y/seed-42)
-    [ "$(grep '^train .*running' <<<"$output" | grep -o "$KEY\|y/seed-42\|$y" | tr '\n' ' ')" = "$KEY y/seed-42 $KEY $y " ] || fail "$output"
-    [ "$(grep -c "path: .*runs/$KEY/[0-9]/train/manifest.yaml" "$ARTIFACTS/compare-x-y/manifest.yaml")" -eq 2 ]
-    run ! grep -q "runs/$KEY/1/train" "$ARTIFACTS/compare-x-y/manifest.yaml"
-    succeeds pipeline compare x y
-    trained 0
-    # Rounds that were part of a larger comparison count, too.
-    succeeds pipeline compare x y z
-    trained 6
-    succeeds pipeline compare z y
-    trained 0
-    # A round that was interrupted is completed, not repeated.
-    rm -r "$ARTIFACTS/runs/$y/4"
-    succeeds pipeline compare x y z
-    trained 1
-}
-
 @test "the estimate covers only missing executions" {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
-    EXECUTIONS=3 succeeds pipeline compare x y
-    [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  rounds: 3, each run once per round; "* ]] || fail "$output"
+    export TIME=0
+    succeeds pipeline compare x y
+    [[ $output == *$'\n'"estimate  finished: 1 of 2 runs"$'\n'"estimate  all: about "* ]] || fail "$output"
     sed -i 's/^\(  total_seconds: \).*/\11000/' "$ARTIFACTS"/runs/*/*/train/manifest.yaml
-    EXECUTIONS=3 succeeds pipeline compare x y DRY_RUN=1
+    succeeds pipeline compare x y DRY_RUN=1
     [[ $output == *"estimate  all: nothing left to run"* ]] || fail "$output"
-    rm -r "$ARTIFACTS/runs/$KEY/3"
-    EXECUTIONS=3 succeeds pipeline compare x y DRY_RUN=1
-    [[ $output == *$'\n'"estimate  all: about 17 min"* ]] || fail "$output"
-    [ ! -e "$ARTIFACTS/runs/$KEY/3" ]
-    # Three seeds are three executions, in two rounds.
-    EXECUTIONS=6 succeeds pipeline compare x y DRY_RUN=1 SET="repeats=3"
-    [[ $output == *$'\n'"estimate  rounds: 2, each run once per round; "* ]] || fail "$output"
+    # Another execution is expected to take as long as the one that lacks states.
+    succeeds pipeline compare x y STATES=2 DRY_RUN=1
+    [[ $output == *$'\n'"estimate  all: about 33 min"* ]] || fail "$output"
+    [ ! -e "$ARTIFACTS/runs/$KEY/2" ]
 }
 
 @test "a further execution names what the finished ones lack" {
+    need_tool time-runs
     succeeds pipeline experiment x STATES=2
     trained 1
     [[ $output == *"/2/train: running (execution 2: execution 1 kept no states)"* ]] || fail "$output"
-    # One that continued a shorter run has no times. The next one has: one more makes two.
-    succeeds pipeline experiment x EPOCHS=2
-    succeeds pipeline experiment x EPOCHS=2 EXECUTIONS=2
-    trained 2
-    [[ $output == *"/2/train: running (execution 2: execution 1 was resumed, so it has no times)"* ]] || fail "$output"
-    [[ $output == *"/3/train: running (execution 3, to time it again)"* ]] || fail "$output"
-    # Those of other threads, versions and hosts are not pooled with ours.
+    # Those of other threads do not count, nor, in a comparison, those of another version or host.
     local other
+    sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     for other in "was trained with another number of threads:^command: .*/command: [train-single, --threads, \"9\"]" \
         "is from another version:^version: .*/version: 0.1" "is from another host:^  host: .*/  host: elsewhere"; do
         rm -r "$ARTIFACTS"
         cp -a "$BATS_FILE_TMPDIR/first" "$ARTIFACTS"
         sed -i "s/${other#*:}/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
-        succeeds pipeline experiment x EXECUTIONS=2
+        succeeds pipeline compare x y
         [[ $output == *" (execution 2: execution 1 ${other%%:*})"* ]] || fail "$other: $output"
     done
+    # The model of any of them will do where nothing is timed.
+    TIME=0 succeeds pipeline compare x y
+    trained 0
+    [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
 }
 
 @test "executions that end in different models are reported, also by the next call" {
     sed -i "s/^\(  model: \).*/\1$(printf 'f%.0s' {1..64})/" "$ARTIFACTS/runs/$KEY/1/train/manifest.yaml"
-    run --separate-stderr pipeline experiment x EXECUTIONS=2
+    run --separate-stderr pipeline experiment x STATES=2
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
     [[ $stderr == *"pipeline: two executions of one key end in different models: '$ARTIFACTS/runs/$KEY/1' in ffff"*"'$ARTIFACTS/runs/$KEY/2' in "* ]] || fail "$stderr"
     [ -s "$ARTIFACTS/runs/$KEY/1/train/model.st.zst" ]
     [ -s "$ARTIFACTS/runs/$KEY/2/train/model.st.zst" ]
-    run --separate-stderr pipeline experiment x EXECUTIONS=2
+    run --separate-stderr pipeline experiment x
     [ "$status" -eq 4 ] || fail "exit code $status" "$output" "$stderr"
     [[ $stderr == *"end in different models"* ]] || fail "$stderr"
 }
@@ -354,7 +315,8 @@ all_of() {
 # ---- Listing, comparing --------------------------------------------------------------------------
 
 @test "runs lists the kept runs, and their differences from the experiment file" {
-    succeeds pipeline experiment x EXECUTIONS=2 SET="optimizer.lr=0.5" SEED=5
+    succeeds pipeline experiment x SET="optimizer.lr=0.5" SEED=5
+    succeeds pipeline experiment x SET="optimizer.lr=0.5" SEED=5 STATES=2
     mkdir -p "$ARTIFACTS/runs/0123456789ab/1" "$ARTIFACTS/runs/no-key"
     succeeds pipeline runs
     [[ ${lines[0]} =~ ^KEY\ +NAME\ +DATE\ +ACCURACY\ %\ +S/EPOCH\ +EXECUTIONS\ +SIZE ]] || fail "$output"
@@ -382,7 +344,7 @@ all_of() {
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
     # Fewer keys differ from this one, but it is on other data.
     sed 's/^name: x/name: z/; s/synthetic/mine/; s/^epochs: 1/epochs: 2/' experiments/x.yaml >experiments/z.yaml
-    EXECUTIONS=1 succeeds pipeline experiment s
+    TIME=0 succeeds pipeline experiment s
     trained 3
     succeeds pipeline runs
     grep -Eq "loader_workers-1--epochs-1  .*  \(x\) loader_workers 0 → 1$" <<<"$output" || fail "$output"
@@ -395,7 +357,10 @@ all_of() {
 
 @test "runs and a report show the same seconds of a run with several executions" {
     local n listed
-    succeeds pipeline experiment x EXECUTIONS=3
+    for n in 2 3; do
+        cp -a "$ARTIFACTS/runs/$KEY/1" "$ARTIFACTS/runs/$KEY/$n"
+        sed -i "s/^  start: .*/  start: 2026-01-0${n}T00:00:00Z/" "$ARTIFACTS/runs/$KEY/$n/train/manifest.yaml"
+    done
     succeeds pipeline runs
     listed=$(awk -v key="$KEY" '$1 == key { print $5 }' <<<"$output")
     succeeds "$BIN/report" "$ARTIFACTS/runs/$KEY" --summary
@@ -442,15 +407,15 @@ END
     local other before
     other=$(key_of_link x-optimizer.lr=0.5/seed-42)
     [ "$other" != "$KEY" ]
-    EXECUTIONS=1 succeeds pipeline compare RUNS="$other ${KEY:0:7}"
+    TIME=0 succeeds pipeline compare RUNS="$other ${KEY:0:7}"
     trained 0
     [[ $output == *$'\n'"x-${other:0:6}: test accuracy "*$'\n'"x-${KEY:0:6}: test accuracy "* ]] || fail "$output"
     local report=$ARTIFACTS/compare-x-${other:0:6}-x-${KEY:0:6}/report.md
     grep -Eq "^\| \*\*x-${KEY:0:6}\*\* \| .* (same model|McNemar|points)" "$report" || fail "$(cat "$report")"
     sed 's/^name: x/name: y/; s/0.02/0.03/' experiments/x.yaml >experiments/y.yaml
-    EXECUTIONS=1 succeeds pipeline compare x y
+    TIME=0 succeeds pipeline compare x y
     before=$(all_of "$ARTIFACTS/compare-x-y")
-    EXECUTIONS=1 succeeds pipeline compare RUNS="$other $(key_of_link y/seed-42)"
+    TIME=0 succeeds pipeline compare RUNS="$other $(key_of_link y/seed-42)"
     trained 0
     [[ $output == *$'\n'"x: test accuracy "*$'\n'"y: test accuracy "* ]] || fail "$output"
     [ "$(key_of_link x/seed-42)" = "$KEY" ]
@@ -529,7 +494,7 @@ END
 
 @test "clean-runs selects by experiment, study and age; what another name links to stays" {
     printf '%s\n' 'schema: lockstep.study/1' 'name: s' 'base: x' 'vary: {loader_workers: [0, 1]}' >experiments/s.yaml
-    EXECUTIONS=1 succeeds pipeline experiment s
+    TIME=0 succeeds pipeline experiment s
     succeeds pipeline experiment x EPOCHS=2
     local before
     before=$(all_of "$ARTIFACTS/runs")
@@ -622,7 +587,7 @@ END
     sed -i 's/^name: x/name: odd/' "experiments/$odd.yaml"
     cp experiments/x.yaml "experiments/$long.yaml"
     sed -i 's/^name: x/name: long/; s/0.02/0.03/' "experiments/$long.yaml"
-    export EXECUTIONS=1
+    export TIME=0
     succeeds pipeline compare "experiments/$odd.yaml" "experiments/$long.yaml" SET="title=\$(touch y) \"$long"
     [ -e "${lines[-1]#report: }" ] || fail "$output"
     succeeds pipeline explain "experiments/$odd.yaml" "experiments/$long.yaml" SET="title=$long"

@@ -172,7 +172,7 @@ YAML
     [ "$(items "v['compared'] and v['compared']['time']['missing']")" = "[None, 'executions', 'like-for-like']" ]
     grep -qF "| no verdict: 1 of 3 executions |" out/report.md
     says out/report.md "No times are shown for loader\_workers-4: it was resumed,"
-    says out/report.md "A verdict on time needs 3 executions of each side, timed together: EXECUTIONS=3."
+    says out/report.md 'A verdict on time needs 3 executions of each side, in turns: the same command without TIME=0, or `time-runs`.'
 }
 
 @test "a sweep of two keys is a table of accuracies, shaded" {

@@ -7,7 +7,7 @@ load submissions
 setup_file() {
     # shellcheck disable=SC2086
     are_built $SUBMISSION_TOOLS || return 0
-    export EXECUTIONS=1 ARTIFACTS=$BATS_FILE_TMPDIR/artifacts FILES=$BATS_FILE_TMPDIR/files
+    export TIME=0 ARTIFACTS=$BATS_FILE_TMPDIR/artifacts FILES=$BATS_FILE_TMPDIR/files
     small_experiments "$FILES"
     submit >"$BATS_FILE_TMPDIR/log" 2>&1
 }
@@ -114,7 +114,7 @@ has() {
     before=$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)
     cd "$FILES" || return # any other folder
     measured "$WORK/own"
-    ARTIFACTS=$WORK/own EXECUTIONS=1 DATA="$WORK/it's mine/" succeeds "$BIN/pipeline" submission two.yaml
+    ARTIFACTS=$WORK/own TIME=0 DATA="$WORK/it's mine/" succeeds "$BIN/pipeline" submission two.yaml
     [[ $output != *$'\n'"fetch "* && $output != "fetch "* ]] || fail "$output"
     [ "$(cd "$WORK/it's mine" && ls -A && sha256sum -- *)" = "$before" ] || fail "the data folder changed"
     [[ ${lines[-1]} == "submission: $WORK/own/submission-two.tar.gz" ]] || fail "$output"
@@ -195,7 +195,7 @@ has() {
     local name=submission-one-two
     export ARTIFACTS=$WORK/own
     measured "$ARTIFACTS"
-    (cd "$ROOT" && EXECUTIONS='' succeeds "$BIN/pipeline" submission "$FILES/one.yaml" "$FILES/two.yaml")
+    (cd "$ROOT" && TIME='' succeeds "$BIN/pipeline" submission "$FILES/one.yaml" "$FILES/two.yaml")
     tar xzf "$ARTIFACTS/$name.tar.gz"
     [ -s "$(echo "$name"/turns/*/turns.st.zst)" ] || fail "$(find "$name")"
     grep -q 'took turns' "$name/report/report.md" || fail "the report has no turns"

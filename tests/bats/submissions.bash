@@ -39,7 +39,7 @@ NAME=submission-one-two
 file_submission() {
     # shellcheck disable=SC2086
     are_built $SUBMISSION_TOOLS || return 0
-    export EXECUTIONS=1 FILES=$BATS_FILE_TMPDIR/files
+    export TIME=0 FILES=$BATS_FILE_TMPDIR/files
     small_experiments "$FILES"
     cd "$BATS_FILE_TMPDIR" || return 1
     pack artifacts STATES=4 "$FILES/one.yaml" "$FILES/two.yaml" >log 2>&1 || cat log

@@ -69,9 +69,9 @@ static void texts_are_split(void **state) {
 // For the tests: clears the environment that settings are read from.
 static void clear_environment(void) {
     static const char *const names[] = {
-        "EXP",       "EXPS",        "A",      "B",          "LIST",     "RUNS",        "SET",
-        "SEED",      "DATA",        "EPOCHS", "EXECUTIONS", "RESUME",   "QUICK",       "DRY_RUN",
-        "ARTIFACTS", "MODEL_LIMIT", "DEVICE", "THREADS",    "LAUNCHER", "REPORT_FLAGS"};
+        "EXP",     "EXPS",      "A",           "B",      "LIST",    "RUNS",     "SET",
+        "SEED",    "DATA",      "EPOCHS",      "WHOLE",  "TIME",    "RESUME",   "QUICK",
+        "DRY_RUN", "ARTIFACTS", "MODEL_LIMIT", "DEVICE", "THREADS", "LAUNCHER", "REPORT_FLAGS"};
     for (size_t i = 0; i < COUNT(names); i++) unsetenv(names[i]);
 }
 
@@ -105,12 +105,11 @@ static void known_settings(void **state) {
     settings s;
     strvec given;
     error err = {0};
-    assert_int_equal(
-        read_words(&s, COMMAND_SUBMISSION,
-                   "EXPS=a  ./b.yaml|SET=optimizer.lr=0.5; title=x y|EPOCHS=3|SEED=7|"
-                   "EXECUTIONS=2|RESUME=0|MODEL_LIMIT=0|DRY_RUN=1|BIN=somewhere|DEVICE=",
-                   &given, &err),
-        STATUS_OK);
+    assert_int_equal(read_words(&s, COMMAND_SUBMISSION,
+                                "EXPS=a  ./b.yaml|SET=optimizer.lr=0.5; title=x y|EPOCHS=3|SEED=7|"
+                                "WHOLE=1|RESUME=0|MODEL_LIMIT=0|DRY_RUN=1|BIN=somewhere|DEVICE=",
+                                &given, &err),
+                     STATUS_OK);
     assert_int_equal(s.names.count, 2);
     assert_string_equal(s.names.items[0], "a");
     assert_string_equal(s.names.items[1], "./b.yaml");
@@ -120,7 +119,8 @@ static void known_settings(void **state) {
     assert_string_equal(s.assignments.items[1], "title=x y");
     assert_string_equal(s.assignments.items[2], "epochs=3");
     assert_string_equal(s.assignments.items[3], "seed=7");
-    assert_int_equal(s.executions, 2);
+    assert_true(s.whole);
+    assert_int_equal(s.time, TIME_IF_DUE);
     assert_false(s.resume);
     assert_true(s.dry_run);
     assert_int_equal(s.model_limit, 0);
@@ -136,7 +136,8 @@ static void default_settings(void **state) {
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, "ddp4", &given, NULL), STATUS_OK);
     assert_string_equal(s.names.items[0], "ddp4");
     assert_int_equal(s.assignments.count, 0);
-    assert_int_equal(s.executions, 0);
+    assert_int_equal(s.time, TIME_IF_DUE);
+    assert_false(s.whole);
     assert_true(s.resume);
     assert_false(s.quick || s.dry_run);
     assert_int_equal(s.model_limit, 4);
@@ -174,7 +175,8 @@ static void settings_with_bad_values(void **state) {
                   {COMMAND_EXPERIMENT, "SEED", {"-1", "9223372036854775808"}},
                   {COMMAND_EXPERIMENT, "THREADS", {"0", "1025"}},
                   {COMMAND_EXPERIMENT, "STATES", {"1", "1001"}},
-                  {COMMAND_EXPERIMENT, "EXECUTIONS", {"0", "1001"}},
+                  {COMMAND_EXPERIMENT, "WHOLE", {"-1", "2"}},
+                  {COMMAND_EXPERIMENT, "TIME", {"-1", "2"}},
                   {COMMAND_EXPERIMENT, "RESUME", {"-1", "2"}},
                   {COMMAND_EXPERIMENT, "DRY_RUN", {"-1", "2"}},
                   {COMMAND_REPRODUCE, "QUICK", {"-1", "2"}},
@@ -187,9 +189,12 @@ static void settings_with_bad_values(void **state) {
             snprintf(message, sizeof message, "%s: '%s'", ranges[i].name, ranges[i].refused[k]);
             expect_refusal(ranges[i].command, given, message);
         }
-    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=0",
-                   "EXECUTIONS: '0': expected a whole number from 1 to 1000");
-    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=2x", "EXECUTIONS: '2x'");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|THREADS=0",
+                   "THREADS: '0': expected a whole number from 1 to 1024");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|THREADS=2x", "THREADS: '2x'");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|TIME=0|WHOLE=1", "TIME=0 times nothing");
+    expect_refusal(COMMAND_EXPERIMENT, "EXP=x|EXECUTIONS=3",
+                   "unknown setting: 'EXECUTIONS=3': WHOLE=1 times whole trainings");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|SEED=-1", "SEED: '-1'");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|SEED=99999999999999999999", "SEED: '9999");
     expect_refusal(COMMAND_EXPERIMENT, "EXP=x|RESUME=yes", "RESUME: 'yes'");
@@ -219,6 +224,7 @@ static void the_environment(void **state) {
     setenv("SEED", "5", 1);
     setenv("EPOCHS", "9", 1);
     setenv("RUNS", "abc", 1);
+    setenv("TIME", "%E", 1); // of the program `time`
     // A word wins; without one, a name is used; other commands' settings have no effect.
     assert_int_equal(read_words(&s, COMMAND_EXPERIMENT, "EPOCHS=2", &given, NULL), STATUS_OK);
     assert_string_equal(s.names.items[0], "from-there");
@@ -230,6 +236,12 @@ static void the_environment(void **state) {
     assert_int_equal(read_words(&s, COMMAND_COMPARE, "x|y", &given, NULL), STATUS_OK);
     assert_int_equal(s.names.count, 2);
     assert_null(s.values[SETTING_RUNS]);
+    assert_int_equal(s.time, TIME_IF_DUE);
+    settings_release(&s);
+    strvec_release(&given);
+    setenv("TIME", "0", 1);
+    assert_int_equal(read_words(&s, COMMAND_COMPARE, "x|y", &given, NULL), STATUS_OK);
+    assert_int_equal(s.time, TIME_NOTHING);
     settings_release(&s);
     strvec_release(&given);
     clear_environment();
@@ -307,7 +319,7 @@ static void folders_of_settings(void **state) {
     (void)state;
     char longer[400];
     expect_suffix("x", "", "");
-    expect_suffix("x|DEVICE=cpu|EXECUTIONS=4|MATH=exact", "", ""); // the same runs
+    expect_suffix("x|DEVICE=cpu|TIME=0|MATH=exact", "", ""); // the same runs
     expect_suffix("x|THREADS=3|EPOCHS=3|MATH=fast", "-epochs=3,threads=3,math=fast", "");
     expect_suffix("x|REPORT_FLAGS=--lang zh", "", "-lang=zh");
     expect_suffix("x|EPOCHS=3|SEED=1", "-epochs=3", "-seed=1");

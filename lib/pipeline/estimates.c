@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pipeline/rounds.h"
+#include "pipeline/estimates.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "base/number_text.h"
 #include "base/process.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 #include "pipeline/counting.h"
@@ -251,16 +252,6 @@ static status estimate_runs(pipeline *p, const planned_runs *runs, run_estimate 
     return rc;
 }
 
-// The seconds of a round: all seeds of all runs. Runs of unknown time count as 0.
-static double estimate_round(const planned_runs *runs, const run_estimate *estimates) {
-    double all = 0;
-    for (size_t i = 0; i < runs->count; i++) {
-        const run_estimate *e = &estimates[i];
-        if (!isnan(e->train)) all += (e->train + e->evaluate) * (double)runs->items[i].seed_count;
-    }
-    return all;
-}
-
 // ---- The announcement ----
 
 static void say_run(const pipeline *p, const planned_run *r, const run_estimate *e) {
@@ -280,93 +271,89 @@ static void say_run(const pipeline *p, const planned_run *r, const run_estimate 
 // Estimates the time of all missing executions; for a stopped one, of the rest. *unknown: runs
 // without an estimate.
 static double estimate_left(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                            int rounds, size_t *unknown) {
+                            size_t *unknown) {
     double seconds = 0;
     *unknown = 0;
     for (size_t i = 0; i < runs->count; i++) {
-        const int missing = counting_missing_of(p, runs, &runs->items[i], rounds);
+        const size_t missing = counting_missing_of(p, runs, &runs->items[i]);
         *unknown += isnan(e[i].train) && missing;
         if (isnan(e[i].train) || !missing) continue;
         const double done = e[i].left > 0 ? 1 - e[i].left : 0;
-        seconds += (e[i].train + e[i].evaluate) * (missing - done);
+        seconds += (e[i].train + e[i].evaluate) * ((double)missing - done);
     }
     return seconds;
 }
 
-static void say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e,
-                    int rounds) {
-    char what[200], time[DURATION_TEXT_BYTES], round[DURATION_TEXT_BYTES];
-    const double seconds = estimate_round(runs, e);
-    size_t unknown;
-    const double all = estimate_left(p, runs, e, rounds, &unknown);
-    duration_text(seconds, round);
-    duration_text(all, time);
-    int most = 0; // several seeds may reduce the rounds
-    for (size_t i = 0; i < runs->count; i++) {
-        const int wanted = counting_wanted(&runs->items[i], rounds);
-        if (wanted > most) most = wanted;
-    }
-    if (most > 1) {
-        snprintf(what, sizeof what, "%d, each run once per round; %s per round", most,
-                 unknown ? "unknown time" : round);
-        p->say("estimate", "rounds", what);
-    }
-    snprintf(what, sizeof what, "about %s", time);
-    if (unknown == runs->count)
-        snprintf(what, sizeof what, "unknown");
-    else if (unknown)
-        snprintf(what, sizeof what, "more than %s: %zu of %zu runs not measured", time, unknown,
-                 runs->count);
-    char *with_turns =
-        memory_format(turn_stages_left(runs) ? "%s, then turns for at most %s" : "%s", what,
-                      duration_text(turn_stages_seconds(runs), time));
-    p->say("estimate", "all", with_turns);
-    free(with_turns);
+// Adds how long the runs will then take turns.
+static void add_turns(const pipeline *p, const planned_runs *runs, const run_estimate *e,
+                      text *what) {
+    char time[DURATION_TEXT_BYTES];
+    double round = 0; // of whole trainings; NAN: unknown
+    if (!turn_stages_left(runs)) return;
+    for (size_t i = 0; i < runs->count; i++) round += e[i].train;
+    if (!turn_stages_are_whole(p))
+        text_format(what, ", then turns for at most %s",
+                    duration_text(turn_stages_seconds(runs), time));
+    else if (isnan(round))
+        text_append(what, ", then turns of whole trainings");
+    else
+        text_format(what, ", then turns for %s or more",
+                    duration_text(TURN_STAGES_LEAST * round, time));
 }
 
-static void say_no_verdict(const pipeline *p, const planned_runs *runs, int rounds) {
+static void say_all(const pipeline *p, const planned_runs *runs, const run_estimate *e) {
+    char time[DURATION_TEXT_BYTES];
+    text what = {0};
+    size_t unknown;
+    duration_text(estimate_left(p, runs, e, &unknown), time);
+    if (unknown == runs->count)
+        text_append(&what, "unknown");
+    else if (unknown)
+        text_format(&what, "more than %s: %zu of %zu runs not measured", time, unknown,
+                    runs->count);
+    else
+        text_format(&what, "about %s", time);
+    add_turns(p, runs, e, &what);
+    p->say("estimate", "all", text_string(&what));
+    text_release(&what);
+}
+
+static void say_no_verdict(const pipeline *p, const planned_runs *runs) {
     bool repeated = true;
     for (size_t i = 0; i < runs->count; i++) repeated = repeated && runs->items[i].seed_count >= 3;
-    if (!runs->turns.count && rounds < ROUNDS_LEAST)
-        p->say("note", "speed", "no verdict: it needs 3 executions of each run (EXECUTIONS=3)");
     if (!repeated)
         p->say("note", "accuracy",
                "one seed cannot tell an effect from chance; SET=\"repeats=3\" trains three");
 }
 
-// ---- Deciding ----
-
-static int count_finished(const planned_runs *runs, const run_estimate *e) {
-    int count = 0;
+static size_t count_finished(const planned_runs *runs, const run_estimate *e) {
+    size_t count = 0;
     for (size_t i = 0; i < runs->count; i++) count += e[i].left <= 0;
     return count;
 }
 
-static status announce(pipeline *p, planned_runs *runs, int rounds, error *err) {
+static status announce(pipeline *p, const planned_runs *runs, error *err) {
     char finished[80];
     run_estimate *e = memory_new(runs->count, sizeof *e);
     status rc = estimate_runs(p, runs, e, err);
     if (rc == STATUS_OK) {
         for (size_t i = 0; i < runs->count; i++) say_run(p, &runs->items[i], &e[i]);
-        snprintf(finished, sizeof finished, "%d of %zu runs", count_finished(runs, e), runs->count);
+        snprintf(finished, sizeof finished, "%zu of %zu runs", count_finished(runs, e),
+                 runs->count);
         p->say("estimate", "finished", finished);
-        say_all(p, runs, e, rounds);
+        say_all(p, runs, e);
     }
     free(e);
     return rc;
 }
 
-status rounds_decide(pipeline *p, planned_runs *runs, int *rounds, error *err) {
-    const settings *s = p->settings;
-    const bool asks = s->command != COMMAND_EXPERIMENT; // about speed
-    status rc = STATUS_OK;
-    *rounds = s->executions ? s->executions : 1;
-    const int missing = counting_missing(p, runs, *rounds);
-    if (!asks && !s->dry_run) return rc;
-    if (missing) rc = announce(p, runs, *rounds, err);
-    if (rc != STATUS_OK) return rc;
+status estimates_announce(pipeline *p, const planned_runs *runs, error *err) {
+    const bool asks = p->settings->command != COMMAND_EXPERIMENT; // about speed
+    const size_t missing = counting_missing(p, runs);
+    if (!asks && !p->settings->dry_run) return STATUS_OK;
+    if (missing) NEED(announce(p, runs, err));
     if (turn_stages_left(runs)) turn_stages_announce(p, runs);
     if (!missing && !turn_stages_left(runs)) p->say("estimate", "all", "nothing left to run");
-    if (missing && asks) say_no_verdict(p, runs, *rounds);
+    if (missing && asks) say_no_verdict(p, runs);
     return STATUS_OK;
 }

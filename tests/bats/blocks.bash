@@ -26,7 +26,7 @@ checkout_file() {
     PATH=$box/build/bin:$PATH
     fetch-cifar -q --out .
     train-single -q --experiment experiments/R001/ddp4.yaml --train train.st.zst --test test.st.zst --out one
-    pipeline submission single ddp4 EXECUTIONS=1 >log 2>&1 || cat log
+    pipeline submission single ddp4 TIME=0 >log 2>&1 || cat log
 }
 
 # draw_instead TOOL DATASET SHAPE: the tool draws images, under the name of the data set.
@@ -142,7 +142,7 @@ begin_blocks() {
     need_tool pipeline lockstep synth-cifar fetch-cifar fetch-mnist train-single
     box=$BATS_FILE_TMPDIR/box
     # No turns for times: tests/bats/time-runs.bats has them.
-    export PATH=$box/programs:$box/build/bin:$PATH YES=1 PYTHONPATH=modules EXECUTIONS=1
+    export PATH=$box/programs:$box/build/bin:$PATH YES=1 PYTHONPATH=modules TIME=0
     cp -a "$box"/[!b]* "$WORK/"
     cd "$WORK" || return
     ln -s "$box/build" build

@@ -16,18 +16,17 @@ static const char *const kinds[] = {
     [VERDICT_SMALL] = "small", [VERDICT_SAME] = "same",           [VERDICT_UNDECIDED] = "undecided",
     [VERDICT_COST] = "cost"};
 
-static const char *const lacks[] = {[MISSING_NOTHING] = "",
-                                    [MISSING_LIKE_FOR_LIKE] = "like-for-like",
-                                    [MISSING_EXECUTIONS] = "executions",
-                                    [MISSING_INTERLEAVING] = "interleaving",
-                                    [MISSING_QUIET] = "quiet",
-                                    [MISSING_TEST_DATA] = "test-data",
-                                    [MISSING_SEEDS] = "seeds"};
+static const char *const lacks[] = {
+    [MISSING_NOTHING] = "",    [MISSING_LIKE_FOR_LIKE] = "like-for-like",
+    [MISSING_TURNS] = "turns", [MISSING_EXECUTIONS] = "executions",
+    [MISSING_QUIET] = "quiet", [MISSING_TEST_DATA] = "test-data",
+    [MISSING_SEEDS] = "seeds"};
 
-static const char *const tests[] = {
-    [TEST_NONE] = "",          [TEST_WELCH] = "welch", [TEST_ROUNDS] = "rounds",
-    [TEST_TURNS] = "turns",    [TEST_SEEDS] = "seeds", [TEST_APART] = "apart",
-    [TEST_SAMPLES] = "samples"};
+static const char *const tests[] = {[TEST_NONE] = "",
+                                    [TEST_TURNS] = "turns",
+                                    [TEST_SEEDS] = "seeds",
+                                    [TEST_APART] = "apart",
+                                    [TEST_SAMPLES] = "samples"};
 
 static yaml_node *verdict_node(const verdict *v) {
     yaml_node *node = yaml_new(YAML_MAPPING);
@@ -48,7 +47,6 @@ static yaml_node *verdict_node(const verdict *v) {
 yaml_node *facts_rules(void) {
     yaml_node *node = yaml_new(YAML_MAPPING);
     yaml_put(node, "executions", yaml_new_integer(VERDICT_EXECUTIONS));
-    yaml_put(node, "rounds", yaml_new_integer(VERDICT_ROUNDS));
     yaml_put(node, "seeds", yaml_new_integer(VERDICT_SEEDS));
     yaml_put(node, "time_margin", yaml_new_number(VERDICT_TIME_MARGIN));
     yaml_put(node, "accuracy_margin", yaml_new_number(VERDICT_ACCURACY_MARGIN));

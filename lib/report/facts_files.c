@@ -85,22 +85,6 @@ yaml_node *facts_environment(const run_list *list) {
     return node;
 }
 
-// The executions whose times do not count, with the reasons.
-yaml_node *facts_excluded(const run *one) {
-    yaml_node *list = yaml_new(YAML_SEQUENCE);
-    for (size_t i = 0; i < one->excluded_count; i++) {
-        const run *other = &one->executions[one->execution_count + i];
-        yaml_node *node = yaml_new(YAML_MAPPING);
-        reason_list why = {0};
-        like_not_executed(other, one, &why);
-        yaml_put(node, "folder", json_new_text(other->folder));
-        yaml_put(node, "why", facts_reasons(&why));
-        yaml_append(list, node);
-        reasons_release(&why);
-    }
-    return list;
-}
-
 // ---- Files ----
 
 static void add_file(yaml_node *files, const char *name, const char *role, char *path,

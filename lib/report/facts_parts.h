@@ -61,10 +61,8 @@ status facts_plan(const results *r, yaml_node **plan, error *err) MUST_CHECK;
 // Adds `predictions`, and the `collectives` that they are made from.
 void facts_put_predictions(yaml_node *root, const results *r);
 
-// Properties of machines and executions; the executions of a run that do not count; all files; all
-// commands.
+// Properties of machines and executions; all files; all commands.
 yaml_node *facts_environment(const run_list *list);
-yaml_node *facts_excluded(const run *one);
 yaml_node *facts_files(const run_list *list);
 yaml_node *facts_commands(const run_list *list);
 // Of a comparison without a plan: the commands that let the trainings take turns, and then report

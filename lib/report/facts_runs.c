@@ -122,7 +122,6 @@ static void put_details(yaml_node *node, const results *r, const run *one) {
     yaml_put(node, "no_times", no_times_of(one));
     yaml_put(node, "split", split_of(r, one));
     yaml_put(node, "recorded_epochs", epochs);
-    yaml_put(node, "excluded", facts_excluded(one));
 }
 
 // The epochs after which the model was kept.

@@ -14,108 +14,40 @@ static const estimate no_estimate = {NAN, {NAN, NAN}};
 
 // ---- Times ----
 
-// The executions of one side that count, in the order of their starts.
+// The means over the executions of one side that have times, NAN if none has: of the logarithm of
+// the seconds per epoch, of these, and of the total.
 typedef struct side {
-    const run **executions;
-    size_t count;
-    double *seconds, *logs, *total; // of each: per epoch, its logarithm, in total
-    interval epochs;                // fastest and slowest
+    double log_seconds, seconds, total;
+    interval epochs; // fastest and slowest
 } side;
 
-static void release_side(side *s) {
-    free(s->executions);
-    free(s->seconds);
-    free(s->logs);
-    free(s->total);
-}
-
-// ISO 8601 in UTC: sorts as text.
-static const char *start_of(const run *r) {
-    return yaml_text_at(r->train, "run.start");
-}
-
-// Drops executions without times.
-static void choose_executions(side *s, size_t all) {
-    for (size_t i = 0; i < all; i++) {
-        const run *r = s->executions[i];
-        if (run_has_time(r) && r->timed && !isnan(r->seconds_per_epoch))
-            s->executions[s->count++] = r;
-    }
-}
-
-// A stable sort.
-static void sort_by_start(side *s) {
-    for (size_t i = 1; i < s->count; i++) {
-        const run *moved = s->executions[i];
-        size_t at = i;
-        for (; at && strcmp(start_of(s->executions[at - 1]), start_of(moved)) > 0; at--)
-            s->executions[at] = s->executions[at - 1];
-        s->executions[at] = moved;
-    }
-}
-
-static void take_times(side *s, size_t at) {
-    const run *r = s->executions[at];
-    s->seconds[at] = r->seconds_per_epoch;
-    s->logs[at] = log(r->seconds_per_epoch);
-    s->total[at] = r->total_seconds;
+static void add_times(side *s, const run *r) {
+    s->log_seconds += log(r->seconds_per_epoch);
+    s->seconds += r->seconds_per_epoch;
+    s->total += r->total_seconds;
     for (size_t k = 0; k < r->timed; k++) {
         s->epochs.low = fmin(s->epochs.low, r->seconds[k]);
         s->epochs.high = fmax(s->epochs.high, r->seconds[k]);
     }
 }
 
-static void read_side(const seed_group *g, side *s) {
+static side read_side(const seed_group *g) {
+    side s = {.epochs = {INFINITY, 0}};
+    const run **executions;
     size_t all;
-    *s = (side){.epochs = {INFINITY, 0}};
-    seed_group_executions(g, &s->executions, &all);
-    choose_executions(s, all);
-    sort_by_start(s);
-    s->seconds = memory_new(all, sizeof *s->seconds);
-    s->logs = memory_new(all, sizeof *s->logs);
-    s->total = memory_new(all, sizeof *s->total);
-    for (size_t i = 0; i < s->count; i++) take_times(s, i);
-}
-
-// The mean position of the executions of `a` among those of both sides, in order of their starts;
-// equal starts share their positions.
-static double mean_place(const side *a, const side *b) {
-    double sum = 0;
-    for (size_t i = 0; i < a->count; i++) {
-        const char *start = start_of(a->executions[i]);
-        sum += (double)i;
-        for (size_t k = 0; k < b->count; k++) {
-            const int order = strcmp(start_of(b->executions[k]), start);
-            sum += order < 0 ? 1 : order == 0 ? 0.5 : 0;
-        }
+    double count = 0;
+    seed_group_executions(g, &executions, &all);
+    for (size_t i = 0; i < all; i++) {
+        const run *r = executions[i];
+        if (!run_has_time(r) || !r->timed || isnan(r->seconds_per_epoch)) continue;
+        add_times(&s, r);
+        count++;
     }
-    return sum / (double)a->count;
-}
-
-// Interleaved as A B A B, the mean positions differ by one, and by less than two if one side lacks
-// an execution of a round. If they differ by more, a machine that gradually slows down slows one
-// side more than the other. A round is over, on both sides, before the next one begins.
-static execution_order find_order(const side *a, const side *b) {
-    if (!a->count || !b->count || fabs(mean_place(a, b) - mean_place(b, a)) > 2 + 1e-9)
-        return ORDER_SEQUENTIAL;
-    if (a->count != b->count) return ORDER_MIXED;
-    for (size_t i = 1; i < a->count; i++)
-        if (strcmp(start_of(a->executions[i - 1]), start_of(b->executions[i])) > 0 ||
-            strcmp(start_of(b->executions[i - 1]), start_of(a->executions[i])) > 0)
-            return ORDER_MIXED;
-    return ORDER_ROUNDS;
-}
-
-static estimate difference_of(const double *a, size_t na, const double *b, size_t nb,
-                              execution_order order) {
-    verdict_test test;
-    const mean_estimate m = verdict_difference(a, na, b, nb, order, &test);
-    return (estimate){m.value, statistics_interval(&m, 0.95)};
-}
-
-// An interval needs as many executions as a verdict.
-static void blank_intervals(comparison *c) {
-    c->speedup.range = c->seconds.range = c->total.range = (interval){NAN, NAN};
+    free(executions);
+    s.log_seconds /= count;
+    s.seconds /= count;
+    s.total /= count;
+    return s;
 }
 
 // The difference in seconds per epoch, over the executions of two arms.
@@ -170,24 +102,18 @@ static void take_turns(comparison *c) {
     if (c->time.missing == MISSING_EXECUTIONS) c->seconds.range = (interval){NAN, NAN};
 }
 
+// Whole trainings, of which none was timed beside the other, show a ratio and its range over their
+// epochs, and no verdict: a change of the machine would look like a difference.
 static void compare_executions(comparison *c) {
-    side of = {0}, against = {0};
-    read_side(c->subject, &of);
-    read_side(c->baseline, &against);
-    const execution_order order = find_order(&of, &against);
-    const timed_side subject = {of.logs, of.count}, baseline = {against.logs, against.count};
-    c->time = verdict_on_time(&subject, &baseline, order, c->simulated, &c->speedup);
-    c->seconds = difference_of(of.seconds, of.count, against.seconds, against.count, order);
-    c->total = difference_of(of.total, of.count, against.total, against.count, order);
-    if (c->time.missing != MISSING_EXECUTIONS) goto out;
-    blank_intervals(c);
+    const side of = read_side(c->subject), against = read_side(c->baseline);
+    c->time = verdict_none(MISSING_TURNS);
+    c->speedup.value = exp(against.log_seconds - of.log_seconds);
+    c->seconds.value = of.seconds - against.seconds;
+    c->total.value = of.total - against.total;
     // With one epoch per side there is no spread.
     if (of.epochs.low < of.epochs.high || against.epochs.low < against.epochs.high)
         c->spread =
             (interval){against.epochs.low / of.epochs.high, against.epochs.high / of.epochs.low};
-out:
-    release_side(&of);
-    release_side(&against);
 }
 
 static void compare_times(comparison *c) {

@@ -24,14 +24,14 @@ static uint64_t recorded_bytes(const yaml_node *file) {
     return strtoull(yaml_text_at(file, "bytes"), NULL, 10);
 }
 
-// Records a stage's manifest, and the output of it that the report reads; NULL: none.
+// Records a stage's manifest, and the output of it that the report reads.
 static status record_input(const char *folder, const yaml_node *root, const char *name, manifest *m,
                            error *err) {
     status rc = STATUS_OK;
     if (!root) return STATUS_OK;
     char *path = memory_format("%s/manifest.yaml", folder);
     char *data = memory_format("%s/%s", folder, name ? name : "");
-    const yaml_node *file = name ? manifest_output(root, name) : NULL;
+    const yaml_node *file = manifest_output(root, name);
     TRY(inputs_add_file(m, path, err));
     if (!file) goto out;
     manifest_file of_data = {.path = data,
@@ -86,9 +86,7 @@ status inputs_add(const results *r, manifest *m, error *err) {
     const char *baseline = r->comparison_count ? r->groups[0].name : "";
     for (size_t i = 0; i < r->list.execution_count; i++) {
         const run *one = &r->list.executions[i];
-        // The manifest of an excluded execution gives the reason.
-        NEED(record_input(one->folder, one->train, one->excluded ? NULL : "steps.st.zst", m, err));
-        if (one->excluded) continue;
+        NEED(record_input(one->folder, one->train, "steps.st.zst", m, err));
         NEED(record_input(one->evaluation, one->evaluate, "predictions.st.zst", m, err));
     }
     for (size_t i = 0; i < r->timing_count; i++)

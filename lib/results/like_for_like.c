@@ -194,10 +194,6 @@ void like_setting(const run *a, const run *b, const char *key, reason_list *out)
 
 // ---- Do executions count together? ----
 
-bool like_made(const run *a, const run *b) {
-    return agree_on(a, b, MADE);
-}
-
 // An arm is described before its first step, when the transport is not known yet.
 bool like_timed(const run *r, const yaml_node *execution) {
     for (size_t i = 0; i < CONDITIONS; i++) {
@@ -229,8 +225,9 @@ bool like_executed(const run *a, const run *b) {
 }
 
 void like_not_executed(const run *a, const run *b, reason_list *out) {
-    if (!run_has_time(a)) reasons_add(out, no_time_of(a), a->folder, NULL);
-    if (a->apart) reasons_add(out, "another round", NULL, NULL);
+    const run *untimed = run_has_time(a) ? b : a;
+    if (run_has_time(a) != run_has_time(b))
+        reasons_add(out, run_no_time(untimed), untimed->folder, NULL);
     for (size_t i = 0; i < CONDITIONS; i++) {
         const condition *c = &conditions[i];
         if ((c->questions & (MADE | EXECUTED)) && !agree(a, b, c)) add_condition(out, a, b, c);

@@ -33,17 +33,16 @@ const char *like_single_setting(const run *a, const run *b, bool together);
 // Adds that difference.
 void like_setting(const run *a, const run *b, const char *key, reason_list *out);
 
-// Do the times of two executions of one run count together? like_made compares only the program and
-// the machine.
+// Do the times of two executions of one run count together?
 bool like_executed(const run *a, const run *b);
 // The same as like_executed for two runs that repeat one experiment; one may have no times.
 bool like_repeated(const run *a, const run *b);
-bool like_made(const run *a, const run *b);
 // Was the run executed as an arm of time-runs was, whose `run.execution` is given?
 bool like_timed(const run *r, const yaml_node *execution);
 // Returns a copy of what of a `run.execution` like_timed compares, and nothing that was measured.
 yaml_node *like_execution(const yaml_node *execution);
-// Adds what keeps the times of `a` from counting with b's.
+// Adds what keeps their times from counting together: the folder of the one that has none, which
+// was "resumed" or "restarted", and how they differ.
 void like_not_executed(const run *a, const run *b, reason_list *out);
 
 // Adds how the arithmetic of a step differs.

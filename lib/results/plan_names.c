@@ -130,7 +130,7 @@ static status check_named(const run_list *list, const yaml_node *entries, error 
 // ---- Baseline ----
 
 static bool is_baseline(const run *r) {
-    for (size_t i = 0; i < r->execution_count + r->excluded_count; i++)
+    for (size_t i = 0; i < r->execution_count; i++)
         if (r->executions[i].baseline) return true;
     return false;
 }

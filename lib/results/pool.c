@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/paths.h"
+#include "base/text.h"
 #include "results/like_for_like.h"
 #include "results/statistics.h"
 
@@ -141,64 +142,37 @@ static size_t gather_run(run *executions, size_t count, bool apart) {
     return end;
 }
 
-typedef struct choice {
-    const run *of;   // one of them
-    size_t coverage; // number of other runs with timed executions on the same machine and build
-    size_t count;
-    bool timed;
-    const char *newest; // start; times are ISO 8601 in UTC and compare as texts
-} choice;
+// ---- Are they alike? ----
 
-// Runs are compared only on the same machine and build, so a machine shared with other runs is
-// worth more than a larger number of executions. Executions of the same run do not count here, and
-// each other run counts once.
-static size_t count_covered(const run_list *list, const run *one) {
-    size_t covered = 0;
-    for (size_t i = 0; i < list->execution_count; i++) {
-        const run *other = &list->executions[i];
-        bool first = !same_key(one, other) && like_made(one, other) && run_has_time(other);
-        for (size_t k = 0; first && k < i; k++)
-            first =
-                !(same_key(&list->executions[k], other) && like_made(one, &list->executions[k]));
-        covered += first;
+static status refuse_unlike(const run *a, const run *b, error *err) {
+    reason_list unlike = {0};
+    text why = {0};
+    like_not_executed(a, b, &unlike);
+    for (size_t i = 0; i < unlike.count; i++) {
+        const reason *r = &unlike.items[i];
+        text_append(&why, i ? "; " : "");
+        if (r->b)
+            text_format(&why, "%s %s vs %s", r->of, r->a, r->b);
+        else if (r->a)
+            text_format(&why, "'%s' was %s", r->a, r->of);
+        else
+            text_format(&why, "%s differs", r->of);
     }
-    return covered;
+    error_set(err, STATUS_INPUT,
+              "cannot pool executions of one run: '%s' and '%s' are unlike: %s: give only those "
+              "that are alike",
+              a->folder, b->folder, text_string(&why));
+    text_release(&why);
+    reasons_release(&unlike);
+    return STATUS_INPUT;
 }
 
-static choice count_alike(const run_list *list, const run *executions, size_t count,
-                          const run *one) {
-    choice c = {.of = one, .timed = run_has_time(one), .newest = ""};
-    c.coverage = count_covered(list, one);
-    for (size_t i = 0; i < count; i++) {
-        const char *start = yaml_text_at(executions[i].train, "run.start");
-        if (!like_executed(one, &executions[i])) continue;
-        c.count++;
-        if (strcmp(start, c.newest) > 0) c.newest = start;
-    }
-    return c;
-}
-
-static bool is_better(const choice *a, const choice *b) {
-    if (a->timed != b->timed) return a->timed;
-    if (a->coverage != b->coverage) return a->coverage > b->coverage;
-    if (a->count != b->count) return a->count > b->count;
-    return strcmp(a->newest, b->newest) > 0;
-}
-
-// Moves the executions that count to the front, and returns their number.
-static size_t choose_alike(const run_list *list, run *executions, size_t count) {
-    choice best = {0};
-    if (count == 1) return 1;
-    for (size_t i = 0; i < count; i++) {
-        const choice c = count_alike(list, executions, count, &executions[i]);
-        if (!best.of || is_better(&c, &best)) best = c;
-    }
-    for (size_t i = 0; i < count; i++)
-        executions[i].excluded = !like_executed(best.of, &executions[i]);
-    size_t end = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!executions[i].excluded) move_execution(executions, i, end++);
-    return end;
+// Times are pooled, so all must have been made alike; one that was resumed has none.
+static status check_alike(const run *executions, size_t count, error *err) {
+    for (size_t i = 1; i < count; i++)
+        if (!like_executed(&executions[0], &executions[i]))
+            return refuse_unlike(&executions[0], &executions[i], err);
+    return STATUS_OK;
 }
 
 // ---- The run of the executions ----
@@ -238,84 +212,26 @@ static void take_means(run *r) {
     free(value);
 }
 
-static void make_run(const run *executions, size_t counted, size_t count, run *r) {
-    *r = executions[find_median(executions, counted)];
+static void make_run(const run *executions, size_t count, run *r) {
+    *r = executions[find_median(executions, count)];
     r->executions = executions;
-    r->execution_count = counted;
-    r->excluded_count = count - counted;
+    r->execution_count = count;
     for (size_t i = 0; i < count; i++) take_evaluation(r, &executions[i]);
-    if (counted > 1) take_means(r);
-}
-
-// ---- Common rounds ----
-
-// The executions of one run: those that count come first.
-typedef struct span {
-    run *executions;
-    size_t counted, count;
-} span;
-
-static bool has_round(const span *s, const char *round) {
-    for (size_t i = 0; i < s->counted; i++)
-        if (strcmp(s->executions[i].round, round) == 0) return true;
-    return false;
-}
-
-// Has every run that was timed several times an execution of this round?
-static bool is_common(const span *spans, size_t count, const char *round) {
-    for (size_t i = 0; i < count; i++)
-        if (spans[i].counted > 1 && !has_round(&spans[i], round)) return false;
-    return *round != 0;
-}
-
-static size_t count_common(const span *spans, size_t count, const span *of) {
-    size_t common = 0;
-    for (size_t i = 0; i < of->counted; i++)
-        common += is_common(spans, count, of->executions[i].round);
-    return common;
-}
-
-// A run of which executions were added alone, at another hour, would be compared with that hour: of
-// runs that have common rounds, only these count.
-static void keep_common(span *spans, size_t count) {
-    size_t several = 0, common = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (spans[i].counted < 2) continue;
-        several++;
-        common = count_common(spans, count, &spans[i]);
-    }
-    if (several < 2 || !common) return;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; spans[i].counted > 1 && k < spans[i].counted; k++) {
-            run *one = &spans[i].executions[k];
-            one->excluded = one->apart = !is_common(spans, count, one->round);
-        }
-    for (size_t i = 0; i < count; i++) {
-        size_t end = 0;
-        for (size_t k = 0; k < spans[i].counted; k++)
-            if (!spans[i].executions[k].excluded) move_execution(spans[i].executions, k, end++);
-        spans[i].counted = end;
-    }
+    if (count > 1) take_means(r);
 }
 
 status pool_runs(run_list *list, bool apart, error *err) {
     remove_doubles(list);
-    status rc = pair_evaluations(list, err);
+    NEED(pair_evaluations(list, err));
     remove_doubles(list);
-    if (rc == STATUS_OK) rc = check_models(list, err);
-    if (rc != STATUS_OK) return rc;
-    span *spans = memory_new(list->execution_count, sizeof *spans);
+    NEED(check_models(list, err));
     list->runs = memory_new(list->execution_count, sizeof *list->runs);
-    size_t count = 0;
-    for (size_t first = 0; first < list->execution_count; count++) {
+    for (size_t first = 0; first < list->execution_count;) {
         run *executions = &list->executions[first];
-        const size_t all = gather_run(executions, list->execution_count - first, apart);
-        spans[count] = (span){executions, choose_alike(list, executions, all), all};
-        first += all;
+        const size_t count = gather_run(executions, list->execution_count - first, apart);
+        NEED(check_alike(executions, count, err));
+        make_run(executions, count, &list->runs[list->count++]);
+        first += count;
     }
-    keep_common(spans, count);
-    for (size_t i = 0; i < count; i++)
-        make_run(spans[i].executions, spans[i].counted, spans[i].count, &list->runs[list->count++]);
-    free(spans);
-    return rc;
+    return STATUS_OK;
 }

@@ -68,7 +68,6 @@ void run_init(run *r) {
                .isa = "",
                .math = "",
                .reduce = "",
-               .round = "",
                .seed = -1,
                .steps = -1,
                .samples = -1,
@@ -276,7 +275,6 @@ status run_read_train(run *r, error *err) {
     r->isa = yaml_text_at(r->train, "run.isa");
     r->host = yaml_text_at(r->train, "run.host");
     r->cpu = yaml_text_at(r->train, "run.cpu");
-    r->round = yaml_text_at(r->train, "run.round");
     snprintf(r->model_content, sizeof r->model_content, "%s",
              manifest_output_content(r->train, "model.st.zst"));
     NEED(run_count(r->train, "parameters.seed", &r->seed, err));

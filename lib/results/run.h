@@ -74,13 +74,8 @@ typedef struct run {
     int64_t *confusion;                    // [true class · class_count + predicted class], samples
     char model_content[SHA256_TEXT_BYTES]; // its content hash
     bool baseline;                         // of the baseline that all others are compared with
-    bool excluded;                         // an execution whose times do not count
-    bool apart;        // for it was not in one round with those of the other runs (pool.h)
-    const char *round; // of executions in which it was timed (`run.round`)
-    // Of a run with several executions: those that count, followed by those excluded. NULL for a
-    // single execution.
-    const struct run *executions;
-    size_t execution_count, excluded_count;
+    const struct run *executions;          // NULL: of an execution, which has no others
+    size_t execution_count;
 } run;
 
 // Sets everything to "unknown".
@@ -91,7 +86,7 @@ void run_release(run *r);
 status run_read_train(run *r, error *err) MUST_CHECK;
 status run_read_evaluation(run *r, error *err) MUST_CHECK;
 
-// The executions whose times count; a single execution counts as its own.
+// Its executions; an execution counts as its own.
 static inline size_t run_execution_count(const run *r) {
     return r->executions ? r->execution_count : 1;
 }

@@ -39,20 +39,6 @@ static void decide(verdict *v, const mean_estimate *m, double p, double margin) 
 
 // ---- Time ----
 
-mean_estimate verdict_difference(const double *subject, size_t subjects, const double *baseline,
-                                 size_t baselines, execution_order order, verdict_test *test) {
-    const bool paired = order == ORDER_ROUNDS && subjects >= VERDICT_ROUNDS;
-    *test = paired ? TEST_ROUNDS : TEST_WELCH;
-    return paired ? statistics_pairs(subject, baseline, subjects)
-                  : statistics_welch(subject, subjects, baseline, baselines);
-}
-
-static verdict_missing find_missing(const timed_side *a, const timed_side *b,
-                                    execution_order order) {
-    if (a->count < VERDICT_EXECUTIONS || b->count < VERDICT_EXECUTIONS) return MISSING_EXECUTIONS;
-    return order == ORDER_SEQUENTIAL ? MISSING_INTERLEAVING : MISSING_NOTHING;
-}
-
 // Completes a verdict on time, which has its test and what is missing, by how many times as fast
 // the subject is.
 static void judge_time(verdict *v, const mean_estimate *log_faster, bool simulated,
@@ -65,18 +51,6 @@ static void judge_time(verdict *v, const mean_estimate *log_faster, bool simulat
         v->kind = VERDICT_COST;
     else
         decide(v, log_faster, statistics_p_value(log_faster), log1p(VERDICT_TIME_MARGIN));
-}
-
-verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
-                        execution_order order, bool simulated, estimate *ratio) {
-    verdict v = verdict_none(find_missing(subject, baseline, order));
-    const mean_estimate faster =
-        verdict_difference(baseline->log_seconds, baseline->count, subject->log_seconds,
-                           subject->count, order, &v.test);
-    v.subject = subject->count;
-    v.baseline = baseline->count;
-    judge_time(&v, &faster, simulated, ratio);
-    return v;
 }
 
 verdict verdict_on_turns(const mean_estimate *longer, size_t executions, bool simulated,

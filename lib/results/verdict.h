@@ -13,9 +13,9 @@
 
 #include "results/statistics.h"
 
-// The executions of each side that a verdict on time needs; the rounds from which on they are
-// paired; the seeds that a verdict on accuracy needs.
-enum { VERDICT_EXECUTIONS = 3, VERDICT_ROUNDS = 5, VERDICT_SEEDS = 3 };
+// The executions of two arms that a verdict on time needs; the seeds of each side that one on
+// accuracy needs.
+enum { VERDICT_EXECUTIONS = 3, VERDICT_SEEDS = 3 };
 
 // "The same": times within ±3 % of each other, accuracies within ±0.5 points.
 #define VERDICT_TIME_MARGIN     0.03
@@ -34,8 +34,8 @@ typedef enum verdict_kind {
 typedef enum verdict_missing {
     MISSING_NOTHING,
     MISSING_LIKE_FOR_LIKE, // time: the two are not like for like
-    MISSING_EXECUTIONS,    // time: fewer than VERDICT_EXECUTIONS on one side
-    MISSING_INTERLEAVING,  // time: the executions of the two sides were not interleaved
+    MISSING_TURNS,         // time: the two took no turns together (turn_times.h)
+    MISSING_EXECUTIONS,    // time: fewer than VERDICT_EXECUTIONS in which they took turns
     MISSING_QUIET,         // time: the two load the machine unlike, and others kept it busy
     MISSING_TEST_DATA,     // accuracy: different test data, or none
     MISSING_SEEDS // accuracy: no common seed with predictions, and fewer than three common seeds
@@ -43,8 +43,6 @@ typedef enum verdict_missing {
 
 typedef enum verdict_test {
     TEST_NONE,
-    TEST_WELCH,  // t-test on logarithms of the executions' medians
-    TEST_ROUNDS, // the same, paired by round
     TEST_TURNS,  // t-test on the executions of arms that took turns (turn_times.h)
     TEST_SEEDS,  // t-test, paired by seed
     TEST_APART,  // Welch's t-test on the seeds of both sides, which are not the same
@@ -64,32 +62,9 @@ typedef struct verdict {
     mean_estimate difference; // on seeds: subject - baseline; its error is NAN otherwise
 } verdict;
 
-// The order in which the executions of two sides were made.
-typedef enum execution_order {
-    ORDER_ROUNDS, // value i of both sides was measured in round i
-    ORDER_MIXED,
-    // Mostly one side after the other: a change of the machine looks like a difference.
-    ORDER_SEQUENTIAL
-} execution_order;
-
-// The executions of one side that count, in the order of their starts.
-typedef struct timed_side {
-    const double *log_seconds; // logarithms of the time of each
-    size_t count;
-} timed_side;
-
-// The difference subject - baseline of values, by the test that their order allows: paired for 5 or
-// more rounds, else Welch's.
-mean_estimate verdict_difference(const double *subject, size_t subjects, const double *baseline,
-                                 size_t baselines, execution_order order, verdict_test *test);
-
-// The ratio of speeds, subject to baseline: *ratio with a 95 % interval, which needs two values of
-// each side. The verdict is on this comparison alone; `simulated`: a time of either side is.
-verdict verdict_on_time(const timed_side *subject, const timed_side *baseline,
-                        execution_order order, bool simulated, estimate *ratio);
-
-// The same for two arms that took turns: `longer` is the difference of the logarithms of their
-// times, subject - baseline, over so many executions.
+// Judges two arms that took turns: `longer` is the difference of the logarithms of their times,
+// subject - baseline, over so many executions. Sets the ratio of speeds, subject to baseline, with
+// a 95 % interval. The verdict is on this comparison alone; `simulated`: a time of either side is.
 verdict verdict_on_turns(const mean_estimate *longer, size_t executions, bool simulated,
                          estimate *ratio);
 

@@ -248,9 +248,6 @@ static status explain_executions(const results *r, trail *t, int depth, const fi
             write_line(t, depth + 1, "execution", "%zu: %s", i + 1, run_execution(one, i)->folder);
         NEED(part ? explain_run_figure(r, t, depth + 1, part, err) : STATUS_OK);
     }
-    for (size_t i = 0; i < one->excluded_count; i++)
-        write_line(t, depth + 1, "excluded", "%s",
-                   one->executions[one->execution_count + i].folder);
     return STATUS_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "data/manifest.h"
 #include "data/tta.h"
 #include "pipeline/child.h"
+#include "pipeline/counting.h"
 #include "pipeline/reporting.h"
 #include "pipeline/run_names.h"
 #include "pipeline/store.h"
@@ -28,7 +29,7 @@ typedef struct submission {
     char *name;                // "submission-single-ddp4-epochs=3"
     char *folder;              // in the work folder
     strvec models;             // content hash of each run and seed
-    strvec packed;             // keys of the runs that are in the folder
+    strvec packed;             // folders of the executions whose trainings are in the folder
     text run_rows, model_rows; // for the README
     char *version, *commit;    // of the first run
 } submission;
@@ -160,49 +161,6 @@ out:
     return rc;
 }
 
-// All executions of a run end in the same model, so one of each suffices: the model, an evaluation
-// with each kind of views, the states. NULL if there is none.
-static const execution *find_finished(const execution_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].finished) return &list->items[i];
-    return NULL;
-}
-
-static const execution *find_evaluated(const execution_list *list, tta_kind views) {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].finished && list->items[i].views >> views & 1u) return &list->items[i];
-    return NULL;
-}
-
-static const execution *find_with_states(const execution_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].finished && store_has_states(&list->items[i])) return &list->items[i];
-    return NULL;
-}
-
-static status keep_evaluations(const submission *s, const execution_list *list, error *err) {
-    status rc = STATUS_OK;
-    for (int v = 0; rc == STATUS_OK && v < TTA_KINDS; v++) {
-        const execution *x = find_evaluated(list, (tta_kind)v);
-        if (x) rc = keep_stage(s, x, tta_folder((tta_kind)v), err);
-    }
-    return rc;
-}
-
-// Copies the trainings of all finished executions of a run, and evaluation and model of the first.
-static status keep_executions(submission *s, const execution_list *list, const char *place,
-                              error *err) {
-    const execution *first = find_finished(list), *whole = find_with_states(list);
-    status rc = first ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not finished", place);
-    for (size_t i = 0; rc == STATUS_OK && i < list->count; i++)
-        if (list->items[i].finished) rc = keep_stage(s, &list->items[i], "train", err);
-    if (rc == STATUS_OK) rc = keep_evaluations(s, list, err);
-    if (rc == STATUS_OK) rc = keep_model(s, first, place, err);
-    if (rc == STATUS_OK && whole && s->p->settings->values[SETTING_STATES])
-        rc = keep_states(s, whole, err);
-    return rc;
-}
-
 static void describe_run(submission *s, const yaml_node *train, const yaml_node *evaluate,
                          const planned_seed *seed) {
     const char *content = yaml_text_at(train, "results.model");
@@ -214,24 +172,29 @@ static void describe_run(submission *s, const yaml_node *train, const yaml_node 
     if (!s->commit) s->commit = memory_string(yaml_text_at(train, "run.commit"));
 }
 
-// Two experiments that differ in their test views share a run.
+static status keep_training(submission *s, const execution *x, const char *place, error *err) {
+    NEED(keep_stage(s, x, "train", err));
+    NEED(keep_model(s, x, place, err));
+    return s->p->settings->values[SETTING_STATES] ? keep_states(s, x, err) : STATUS_OK;
+}
+
+// Packs the execution that the report is on. Two experiments that differ in their test views share
+// a training.
 static status keep_run(submission *s, const planned_run *r, const planned_seed *seed, error *err) {
-    execution_list list = {0};
+    const execution *x = counting_find(s->p, s->runs, r, seed);
+    const char *views = tta_folder(r->e.tta);
     yaml_node *evaluate = NULL;
-    const execution *tested;
-    status rc;
-    TRY(store_read(s->p->artifacts, seed->key, &list, err));
-    if (!strvec_has(&s->packed, seed->key)) {
-        TRY(keep_executions(s, &list, seed->own, err));
-        strvec_add(&s->packed, seed->key);
+    status rc = STATUS_OK;
+    if (!x) return error_set(err, STATUS_FAILED, "'%s' is not finished", seed->own);
+    if (!strvec_has(&s->packed, x->folder)) {
+        TRY(keep_training(s, x, seed->own, err));
+        strvec_add(&s->packed, x->folder);
     }
-    tested = find_evaluated(&list, r->e.tta);
-    TRY(tested ? STATUS_OK : error_set(err, STATUS_FAILED, "'%s' is not evaluated", seed->own));
-    TRY(manifest_read_in(&evaluate, err, "%s/%s", tested->folder, tta_folder(r->e.tta)));
-    describe_run(s, tested->train, evaluate, seed);
+    TRY(keep_stage(s, x, views, err));
+    TRY(manifest_read_in(&evaluate, err, "%s/%s", x->folder, views));
+    describe_run(s, x->train, evaluate, seed);
 out:
     yaml_free(evaluate);
-    store_release(&list);
     return rc;
 }
 

@@ -172,16 +172,16 @@ interval() {
     [ "$(compared out/report.json b "c['time']['kind'], 0.05 < c['time']['p'] == c['time']['adjusted']")" = "('undecided', True)" ]
 }
 
-@test "runs without common turns are compared by whole executions" {
+@test "runs without common turns show a ratio of whole executions, and no verdict" {
     two_runs
     a_run c name=c ranks=1 cores=8
     turns t a:0.001 b:0.0005
     succeeds "$REPORT" b c --baseline a --turns t --out out
     says out/report.md "s / epoch of a, b: the time per sample while arms took turns"
-    says out/report.md "| no verdict: 1 of 3 executions |"
+    says out/report.md "| no verdict: took no turns |"
     says out/report.md "A verdict on time needs trainings that took turns:"
     says out/report.md "report b c --baseline a --turns turns --out with-turns"
-    [ "$(compared out/report.json c "c['time']['kind'], c['time']['missing'], c['time']['subject']")" = "('none', 'executions', 1)" ]
+    [ "$(compared out/report.json c "c['time']['kind'], c['time']['missing']")" = "('none', 'turns')" ]
     [ "$(figure out/report.csv c.seconds_per_epoch)" = 1 ]
     # That of a's training, not of its turns, which took 0.64 s.
     [ "$(figure out/report.csv c.speedup)" = 1 ]
@@ -189,6 +189,17 @@ interval() {
     [[ $output == *"a: whole trainings"*"a.execution.1.seconds_per_epoch = 1 s"*"c.seconds_per_epoch = 1 s"* ]] || fail "$output"
     succeeds "$REPORT" out --why b.speedup
     [[ $output == *"a.seconds_per_epoch, from turns"* ]] || fail "$output"
+}
+
+@test "fewer than three executions of the turns give no verdict" {
+    two_runs
+    turns t executions=2 a:0.001 b:0.0005
+    succeeds "$REPORT" b --baseline a --turns t --out out
+    says out/report.md "| no verdict: 2 of 3 executions |"
+    says out/report.md 'A verdict on time needs runs that took turns in 3 executions: '
+    [ "$(compared out/report.json b "c['time']['kind'], c['time']['missing'], c['time']['subject'], c['ratio']['low']")" = "('none', 'executions', 2, None)" ]
+    succeeds "$REPORT" b --baseline a --turns t --out zh --lang zh
+    says zh/report.md "| 无结论：3 次执行中只有 2 次 |"
 }
 
 @test "each pair is compared in the folder that both took turns in" {

@@ -50,7 +50,7 @@ three_times() {
 }
 
 # thrice DIR [KEY=VALUE]...: three executions, whose epochs take 1, 1.01 and 0.99 times the given
-# time.
+# time, and an arm for in_turns that takes as long as the first.
 thrice() {
     local folder=$1 n=0 pair epochs=2,1,1.02,0.98,1 seconds rest=() runs=()
     shift
@@ -68,6 +68,16 @@ thrice() {
         for (k = 1; k <= 3; k++) { $0 = given; for (i = 1; i <= NF; i++) $i *= factors[k]; print }
     }')
     a_run "${runs[@]:1}"
+    printf '%s\n' "$folder/1" >>arms
+}
+
+# in_turns COMMAND...: the command, with a folder of the turns that the runs of `thrice` took together.
+in_turns() {
+    local folder runs=()
+    while read -r folder; do [ ! -d "$folder" ] || runs+=("$folder"); done < <(sort -u arms)
+    rm -rf turns
+    "$PYTHON" "$ROOT/tests/fixtures/make_turns.py" turns executions=5 spread=0.005 "${runs[@]}"
+    "$@" --turns turns
 }
 
 # plan_of_a_ladder: plan.yaml, from slow to quick.

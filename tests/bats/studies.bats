@@ -125,7 +125,7 @@ YAML
     variant 4
     sed -i 's/ values: {loader_workers: 2}/ published: [{source: X, claim: gone.yaml, speed_up: 1}],&/
         s/ values: {loader_workers: 4}/ published: [{source: X, where: table 1, claim: gone.yaml, speed_up: ~1.5, over: loader_workers-2}],&/' plan.yaml
-    succeeds "$BIN/report" loader* --plan plan.yaml --out out
+    succeeds in_turns "$BIN/report" loader* --plan plan.yaml --out out
     # 2 s against 1 s; over loader_workers-0 it would be 4.
     grep -qF '| **loader\_workers-4** | Speed-up | ~1.5 | 2.00 | X, table 1 |' out/report.md || fail "$(cat out/report.md)"
     # The row that is the base of others has no speed-up.
@@ -138,13 +138,13 @@ YAML
     variant 0 load=0.8 epochs=4,4,4.04,3.96,4
     variant 2 load=0.5 epochs=2,2,2.02,1.98,2
     variant 4 load=0.125 'published=[{"source": "R004", "load_seconds": 0.0005, "accuracy": [70, 80]}]'
-    succeeds "$BIN/report" loader* --plan plan.yaml --answer
+    succeeds in_turns "$BIN/report" loader* --plan plan.yaml --answer
     one_line
     [[ $output == *"loader_workers 4 is the fastest: 4.00 times as fast ["*"], compared with loader_workers 0."* ]] || fail "$output"
     [[ $output == *"Loading bounds the step with loader_workers 0."* ]] || fail "$output"
     [[ $output == *"Computing bounds the step with loader_workers 4."* ]] || fail "$output"
     [[ $output == *"Undecided what bounds it: loader_workers 2."* ]] || fail "$output"
-    succeeds "$BIN/report" loader* --plan plan.yaml --out out
+    succeeds in_turns "$BIN/report" loader* --plan plan.yaml --out out
     grep -Eq '^\| \*\*2\*\* \| 2.00 \| 2.00× \| \[1.9[0-9], 2.0[0-9]\] \| [0-9.e-]+ \| faster \| 50.0 % \| \[50.0, 50.0\] \| 70.00 % \| 10.50 \|' out/report.md ||
         fail "$(cat out/report.md)"
     [ "$(items "v['bound']")" = "['loader', 'undecided', 'compute']" ]
@@ -153,7 +153,7 @@ YAML
     [ "$(json out/report.json "[tuple(round(f[k], 9) for k in ('value', 'low', 'high')) for f in page['figures'] if f['id'].endswith('.load_share')]")" = "[(0.8, 0.8, 0.8), (0.5, 0.5, 0.5), (0.125, 0.125, 0.125)]" ]
     grep -qF '| **loader\_workers-4** | Load, s / step | 0.0005 | 0.0125 | R004 |' out/report.md
     grep -qF '| **loader\_workers-4** | Test accuracy | 70–80 % | 70.00 % | R004 |' out/report.md
-    succeeds "$BIN/report" loader* --plan plan.yaml --answer --lang zh
+    succeeds in_turns "$BIN/report" loader* --plan plan.yaml --answer --lang zh
     one_line
     [[ ${output// /} == *"受加载限制：loader_workers0。"* ]] || fail "$output"
 }
@@ -169,10 +169,10 @@ YAML
     [[ $output == *"There is no verdict on which is the fastest."*"Loading bounds the step with loader_workers 0. Computing bounds the step with loader_workers 2."* ]] || fail "$output"
     succeeds "$BIN/report" 0 2 4 --plan plan.yaml --out out
     [ "$(items "v['bound']")" = "['loader', 'compute', None]" ]
-    [ "$(items "v['compared'] and v['compared']['time']['missing']")" = "[None, 'executions', 'like-for-like']" ]
-    grep -qF "| no verdict: 1 of 3 executions |" out/report.md
+    [ "$(items "v['compared'] and v['compared']['time']['missing']")" = "[None, 'turns', 'like-for-like']" ]
+    grep -qF "| no verdict: took no turns |" out/report.md
     says out/report.md "No times are shown for loader\_workers-4: it was resumed,"
-    says out/report.md 'A verdict on time needs 3 executions of each side, in turns: the same command without TIME=0, or `time-runs`.'
+    says out/report.md "A verdict on time needs runs that took turns in 3 executions: the same command without TIME=0, or \`time-runs\`."
 }
 
 @test "a sweep of two keys is a table of accuracies, shaded" {

@@ -313,9 +313,10 @@ static status whole_ratio(int count, char **folder, estimate *ratio, error *err)
         seconds[place] = list.executions[i].seconds_per_epoch;
         logs[place] = log(seconds[place]);
     }
-    const timed_side baseline = {logs, n}, subject = {logs + n, n};
-    verdict_on_time(&subject, &baseline, ORDER_ROUNDS, false, ratio);
-    ratio->value = median(seconds, n) / median(seconds + n, n);
+    const mean_estimate faster = statistics_pairs(logs, logs + n, n);
+    const interval range = statistics_interval(&faster, 0.95);
+    *ratio =
+        (estimate){median(seconds, n) / median(seconds + n, n), {exp(range.low), exp(range.high)}};
 out:
     free(seconds);
     free(logs);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Verdicts on simulated times, through all steps of a report from manifests to a verdict: of pairs
-// that do not differ, at most one in twenty may get a verdict of a difference; of pairs that differ
-// by the margin, at most one in twenty may be called the same; a difference of 5 % must be found.
-// tests/bench/calibrate measures verdicts on trainings that took turns, on a real machine.
+// Verdicts on simulated times of whole trainings that took turns: of pairs that do not differ, at
+// most one in twenty may get a verdict of a difference; of pairs that differ by the margin, at most
+// one in twenty may be called the same; a difference of 5 % must be found. test_turns.c has short
+// turns. tests/bench/calibrate measures verdicts on trainings that took turns, on a real machine.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,32 +12,25 @@
 
 #include <cmocka.h>
 
-#include "base/median.h"
-#include "base/memory.h"
 #include "base/random.h"
-#include "base/text.h"
 #include "results/compare.h"
-#include "results/run_list.h"
-#include "results/statistics.h"
+#include "results/turn_evidence.h"
 
 // The time of an epoch: 1 s, with a log-normal jitter; a linear drift over the run, normal from run
-// to run; a deviation of the whole run, and of both runs of a round together; and, in a share of
-// the epochs, a disturbance by other work of the machine.
+// to run; a deviation of the whole run, and of both runs of an execution together; and, in a share
+// of the epochs, a disturbance by other work of the machine.
 typedef struct noise {
-    double jitter, drift, between_runs, between_rounds; // standard deviations, of logarithms
-    double disturbed, disturbance;                      // share of the epochs; up to so much longer
+    double jitter, drift, between_runs, between_executions; // standard deviations, of logarithms
+    double disturbed, disturbance; // share of the epochs; up to so much longer
 } noise;
 
 typedef struct setting {
-    int rounds, epochs; // the first epoch does not count, as in every report
+    int executions, epochs;
     noise noise;
 } setting;
 
-enum {
-    PAIRS = 120,
-    RUNS_MAX = 10,
-    EPOCHS_MAX = 32,
-};
+// One in twenty, and two standard deviations of their number for chance.
+enum { PAIRS = 480, WRONG_MOST = PAIRS / 20 + 10, EPOCHS_MAX = 32 };
 
 static const noise usual = {.jitter = 0.01, .drift = 0.01, .disturbed = 0.05, .disturbance = 0.2};
 
@@ -59,84 +52,44 @@ static void draw_epochs(const random_stream *s, const setting *t, double *second
     }
 }
 
-// ---- Runs, as in their manifests ----
-
-static yaml_node *write_manifest(const char *name, int seed, const double *seconds, int epochs) {
-    error err = {0};
-    yaml_node *root = NULL;
-    double total = 0;
-    text t = {0};
-    double timed[EPOCHS_MAX];
-    for (int e = 0; e < epochs; e++) total += timed[e] = seconds[e];
-    const double middle = median(timed + 1, (size_t)epochs - 1);
-    text_format(&t,
-                "{tool: train-single, version: x, inputs: [{path: train.st.zst, content: abc}],\n");
-    text_format(&t, "parameters: {name: %s, seed: %d, epochs: %d, global_batch: 64},\n", name, seed,
-                epochs);
-    text_format(&t, "run: {host: h, cpu: c, cores: 2, execution: {world_size: 1, threads: 2}},\n");
-    text_format(&t, "results: {steps: %d, total_seconds: %.9g, seconds_per_epoch: %.9g, epochs: [",
-                epochs, total, middle);
-    for (int e = 0; e < epochs; e++)
-        text_format(&t, "%s{seconds: %.9g}", e ? ", " : "", seconds[e]);
-    text_append(&t, "]}}\n");
-    if (yaml_read_text(text_string(&t), t.length, "manifest", &root, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    text_release(&t);
-    return root;
-}
-
-static void add_run(run_list *list, const char *name, int seed, const double *seconds, int epochs) {
-    error err = {0};
-    run *x = &list->executions[list->execution_count++]; // owns all but the run's name
-    run_init(x);
-    x->train = write_manifest(name, seed, seconds, epochs);
-    x->folder = memory_string("train");
-    if (run_read_train(x, &err) != STATUS_OK) fail_msg("%s", err.message);
-    run *r = &list->runs[list->count++];
-    *r = *x;
-    r->name = memory_format("%s-%d", name, seed);
-}
-
-// The runs of both sides; those of the second side take `factor` times as long.
-static void draw_pair(const setting *t, uint32_t pair, double factor, run_list *list) {
-    *list = (run_list){.executions = memory_new(2 * RUNS_MAX, sizeof(run)),
-                       .runs = memory_new(2 * RUNS_MAX, sizeof(run))};
-    for (int i = 0; i < 2 * t->rounds; i++) {
+// Two arms that took turns of whole trainings, one an execution; those of the second arm take
+// `factor` times as long.
+static void draw_turns(const setting *t, uint32_t pair, double factor, turn_log *l) {
+    *l = (turn_log){0};
+    for (uint32_t i = 0; i < 2 * (uint32_t)t->executions; i++) {
         const random_stream s = {
-            .seed = 11, .purpose = RANDOM_TRIAL, .layer = 2, .epoch = pair, .sample = (uint32_t)i};
-        const random_stream round = {.seed = 12,
-                                     .purpose = RANDOM_TRIAL,
-                                     .layer = 2,
-                                     .epoch = pair,
-                                     .sample = (uint32_t)(i % t->rounds)};
-        const double shared = exp(t->noise.between_rounds * normal(&round, 0));
-        bool second = i >= t->rounds;
+            .seed = 11, .purpose = RANDOM_TRIAL, .layer = 2, .epoch = pair, .sample = i};
+        const random_stream both = {
+            .seed = 12, .purpose = RANDOM_TRIAL, .layer = 2, .epoch = pair, .sample = i / 2};
+        const double shared = exp(t->noise.between_executions * normal(&both, 0));
+        const turn one = {i / 2, 0, i % 2, (uint32_t)t->epochs, 0};
         double seconds[EPOCHS_MAX];
+        turn_step steps[EPOCHS_MAX];
         draw_epochs(&s, t, seconds);
-        for (int e = 0; e < t->epochs; e++) seconds[e] *= shared * (second ? factor : 1);
-        add_run(list, second ? "b" : "a", 1 + i % t->rounds, seconds, t->epochs);
+        for (int e = 0; e < t->epochs; e++)
+            steps[e] = (turn_step){
+                .ns = (uint64_t)llround(1e9 * seconds[e] * shared * (i % 2 ? factor : 1)),
+                .steps = 100,
+                .samples = 6400};
+        turn_log_add(l, &one, steps);
+        if (i % 2) turn_log_end(l, 0);
     }
 }
 
 // ---- Verdicts ----
 
 static verdict judge(const setting *t, uint32_t pair, double factor, estimate *speedup) {
-    error err = {0};
-    run_list list;
-    seed_group *groups;
-    size_t count;
-    comparison c;
-    draw_pair(t, pair, factor, &list);
-    seed_groups_make(&list, &groups, &count);
-    assert_int_equal(count, 2);
-    if (compare(&groups[1], &groups[0], NULL, &c, &err) != STATUS_OK) fail_msg("%s", err.message);
-    assert_int_equal(c.unlike.count, 0);
-    const verdict said = c.time;
+    static const turn_load alike[2] = {{1, 1, 0}, {1, 1, 0}};
+    turn_log l;
+    turn_evidence e;
+    comparison c = {0};
+    draw_turns(t, pair, factor, &l);
+    turn_evidence_make(&l, alike, 2, 0, &e);
+    compare_arms(&e, 1, 0, 1, &c);
     *speedup = c.speedup;
-    comparison_release(&c);
-    seed_groups_free(groups, count);
-    run_list_release(&list);
-    return said;
+    turn_evidence_release(&e);
+    turn_log_release(&l);
+    return c.time;
 }
 
 // Whether the verdict calls b slower (-1) or faster (1) than a, or finds no difference (0).
@@ -144,7 +97,7 @@ static int direction(const setting *t, uint32_t pair, double factor) {
     estimate speedup;
     const verdict v = judge(t, pair, factor, &speedup);
     assert_int_equal(v.missing, MISSING_NOTHING);
-    assert_int_equal(v.test, t->rounds >= VERDICT_ROUNDS ? TEST_ROUNDS : TEST_WELCH);
+    assert_int_equal(v.test, TEST_TURNS);
     assert_true(speedup.range.low > 0); // there is an interval
     if (!verdict_is_difference(&v)) return 0;
     return speedup.value < 1 ? -1 : 1;
@@ -157,34 +110,34 @@ static void check(const setting *t) {
         none += direction(t, pair, 1) == 0;
         found += direction(t, PAIRS + pair, faster ? 1 / 1.05 : 1.05) == (faster ? 1 : -1);
     }
-    print_message("%d × %d epochs: %d of %d not different, 5 %% found in %d\n", t->rounds,
+    print_message("%d × %d epochs: %d of %d not different, 5 %% found in %d\n", t->executions,
                   t->epochs, none, PAIRS, found);
-    assert_true(100 * none >= 95 * PAIRS);
+    assert_true(PAIRS - none <= WRONG_MOST);
     assert_true(100 * found >= 90 * PAIRS);
 }
 
-static void three_rounds_of_ten_epochs(void **state) {
+static void six_executions_of_ten_epochs(void **state) {
     (void)state;
-    check(&(setting){3, 10, usual});
+    check(&(setting){6, 10, usual});
 }
 
-static void three_runs_that_differ_as_a_whole(void **state) {
+static void six_trainings_that_differ_as_a_whole(void **state) {
     (void)state;
-    setting t = {3, 10, usual};
+    setting t = {6, 10, usual};
     t.noise.between_runs = 0.01;
     check(&t);
 }
 
-static void three_rounds_of_four_epochs_on_a_quiet_machine(void **state) {
+static void three_executions_of_four_epochs_on_a_quiet_machine(void **state) {
     (void)state;
     check(&(setting){3, 4, {.jitter = 0.005, .drift = 0.005}});
 }
 
-// Ten rounds, between which the machine slows down and speeds up by 10 %: pairs cancel that.
-static void rounds_that_differ(void **state) {
+// Ten executions, between which the machine slows down and speeds up by 10 %: pairs cancel that.
+static void executions_that_differ(void **state) {
     (void)state;
     setting t = {10, 5, usual};
-    t.noise.between_rounds = 0.1;
+    t.noise.between_executions = 0.1;
     check(&t);
 }
 
@@ -204,8 +157,8 @@ static void the_same_within_a_margin(void **state) {
     const setting wide = {3, 5, {.jitter = 0.01, .between_runs = 0.05}};
     const double margins[] = {1 + VERDICT_TIME_MARGIN, 1 / (1 + VERDICT_TIME_MARGIN)};
     for (int i = 0; i < 2; i++) {
-        assert_true(100 * count_same(&ten, margins[i]) <= 5 * PAIRS);
-        assert_true(100 * count_same(&wide, margins[i]) <= 5 * PAIRS);
+        assert_true(count_same(&ten, margins[i]) <= WRONG_MOST);
+        assert_true(count_same(&wide, margins[i]) <= WRONG_MOST);
     }
 }
 
@@ -213,8 +166,8 @@ static void the_same_within_a_margin(void **state) {
 // epochs they have.
 static void fewer_than_three_executions_give_no_verdict(void **state) {
     (void)state;
-    for (int rounds = 1; rounds < VERDICT_EXECUTIONS; rounds++) {
-        const setting t = {rounds, 20, usual};
+    for (int executions = 1; executions < VERDICT_EXECUTIONS; executions++) {
+        const setting t = {executions, 20, usual};
         estimate speedup;
         const verdict v = judge(&t, 1, 2, &speedup);
         assert_int_equal(v.kind, VERDICT_NONE);
@@ -226,10 +179,10 @@ static void fewer_than_three_executions_give_no_verdict(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_rounds_of_ten_epochs),
-        cmocka_unit_test(three_runs_that_differ_as_a_whole),
-        cmocka_unit_test(three_rounds_of_four_epochs_on_a_quiet_machine),
-        cmocka_unit_test(rounds_that_differ),
+        cmocka_unit_test(six_executions_of_ten_epochs),
+        cmocka_unit_test(six_trainings_that_differ_as_a_whole),
+        cmocka_unit_test(three_executions_of_four_epochs_on_a_quiet_machine),
+        cmocka_unit_test(executions_that_differ),
         cmocka_unit_test(the_same_within_a_margin),
         cmocka_unit_test(fewer_than_three_executions_give_no_verdict),
     };

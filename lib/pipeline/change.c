@@ -236,8 +236,8 @@ status change_describe(const pipeline *p, const planned_run *r, const planned_se
     TRY(copy_state(p, &c, s->key, err));
     *resume = true;
     snprintf(why, size,
-             "epochs %.12g → %.12g: continues %s, so it has no times of its own; RESUME=0 starts "
-             "over",
+             "epochs %.12g → %.12g: continues %s, so it has no times of its own; TIME=1 trains it "
+             "whole",
              c.epochs, r->e.epochs, c.folder);
 out:
     free(c.folder);

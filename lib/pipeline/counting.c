@@ -14,9 +14,11 @@ static bool has_text(const yaml_node *root, const char *path, const char *expect
     return strcmp(yaml_text_at(root, path), expected) == 0;
 }
 
-// `experiment` needs only the model; all other commands also need times, unless TIME=0.
+// `experiment` needs only the model, unless TIME=1; all other commands also need times, unless
+// TIME=0.
 bool counting_needs_times(const pipeline *p) {
-    return p->settings->command != COMMAND_EXPERIMENT && p->settings->time != TIME_NOTHING;
+    if (p->settings->command == COMMAND_EXPERIMENT) return p->settings->time == TIME_ALL;
+    return p->settings->time != TIME_NOTHING;
 }
 
 // The kinds of devices of an execution.
@@ -63,8 +65,12 @@ static bool is_as_wide(const pipeline *p, const yaml_node *train) {
                    : !chose_threads(train);
 }
 
-// Does not count unless its times are comparable to the others'.
-static const char *why_no_time(const planned_runs *runs, const execution *x) {
+// Does not count unless its times are comparable to the others'. One that was resumed has none as a
+// whole; that is enough for runs that are compared, which take turns.
+static const char *why_no_time(const pipeline *p, const planned_runs *runs, const execution *x) {
+    const yaml_node *segments = yaml_get(x->train, "run.execution");
+    if (p->settings->time == TIME_ALL && (!segments || segments->kind != YAML_MAPPING))
+        return "was resumed, so it has no times";
     if (!has_text(x->train, "run.host", runs->host)) return "is from another host";
     if (!has_text(x->train, "version", runs->version) ||
         strcmp(yaml_text_at(x->train, "run.sources"), runs->sources) != 0)
@@ -92,7 +98,7 @@ const char *counting_why_not(const pipeline *p, const planned_runs *runs, const 
     const bool beside = *yaml_text_at(x->train, "run.jobs") != 0; // with a thread each
     if ((times || runs->turns.count) && beside) return "was trained beside others";
     if (!beside && !is_as_wide(p, x->train)) return "was trained with another number of threads";
-    return times ? why_no_time(runs, x) : NULL;
+    return times ? why_no_time(p, runs, x) : NULL;
 }
 
 const execution *counting_find(const pipeline *p, const planned_runs *runs, const planned_run *r,

@@ -92,13 +92,29 @@ all_of() {
 @test "earlier settings find their run again; other settings make another run" {
     succeeds pipeline experiment x EPOCHS=2
     trained 1
-    [[ $output == *"/x-epochs=2/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; RESUME=0 starts over)"* ]] || fail "$output"
+    [[ $output == *"/x-epochs=2/seed-42/train: running (epochs 1 → 2: continues $ARTIFACTS/runs/$KEY/1, so it has no times of its own; TIME=1 trains it whole)"* ]] || fail "$output"
+    [[ $output == *"x: "*", no times: it was resumed (1 execution)"* ]] || fail "$output"
     succeeds pipeline experiment x
     trained 0
     [ "$(readlink "$ARTIFACTS/x/seed-42")" = "../runs/$KEY/1" ]
     succeeds pipeline experiment x EPOCHS=2
     trained 0
+    grep -q 'TIME=1 trains it whole' "$ARTIFACTS/x-epochs=2/report/report.md"
     [ "$(find "$ARTIFACTS/runs" -name manifest.yaml -path '*/train/*' | wc -l)" -eq 2 ]
+}
+
+@test "TIME=1: a run that continued another one is trained whole, once, and has its time" {
+    succeeds pipeline experiment x EPOCHS=2
+    succeeds pipeline experiment x EPOCHS=2 TIME=1
+    trained 1
+    [[ $output == *"running (execution 2: execution 1 was resumed, so it has no times)"* ]] || fail "$output"
+    [[ $output == *" s per epoch (1 execution)"* ]] || fail "$output"
+    succeeds pipeline experiment x EPOCHS=2 TIME=1
+    trained 0
+    # From the start at once: there is nothing to be continued.
+    succeeds pipeline experiment x EPOCHS=3 TIME=1
+    trained 1
+    [[ $output != *"continues"* && $output == *" s per epoch (1 execution)"* ]] || fail "$output"
 }
 
 @test "the links of an experiment's name show its file's settings; other settings have a folder of their own" {

@@ -20,7 +20,7 @@ $(foreach t,$(TESTS),$(if $(filter %/$(t),$(ALL_TESTS)),,$(error TESTS: there is
 # A program that does not call pthread_create has one thread, and no data race to find. So these are
 # built and run under ThreadSanitizer, with the rooms below; sanitize-asan, which links all programs,
 # checks the list.
-THREADED     := $(addprefix $(OBJ)/tests/unit/test_,allreduce_bench comm devices layer_kinds loader memory step_plan train_manifest trainer) \
+THREADED     := $(addprefix $(OBJ)/tests/unit/test_,allreduce_bench changing_threads comm devices layer_kinds loader memory step_plan team train_manifest trainer) \
                 $(OBJ)/tests/ops/test_slices
 THREADED_LIB := $(OBJ)/tests/liblockstep.a
 $(THREADED_LIB): $(filter $(patsubst %,$(OBJ)/lib/%,base/% compute/% data/% dist/% experiment/% nn/% train/% timing/%),$(LIBOBJ))

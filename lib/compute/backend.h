@@ -83,6 +83,7 @@ typedef struct batch {
     const uint32_t *ids;          // likewise; the keys of dropout and augmentation
     const uint32_t *rows; // likewise; indices into the data set of the engine. An engine with a
                           // data set ignores `pixels`; one without it ignores `rows`
+    int threads;          // of a CPU engine that compute; 0: all that it was opened with
     uint32_t epoch;
     uint32_t frozen; // bit g: the update leaves parameters of group g alone (parameter_group). An
                      // engine may leave out what only their gradients need; these parts of its
@@ -96,7 +97,7 @@ typedef status (*engine_exchange)(void *context, const void *mine, size_t bytes_
                                   void *all, error *err);
 
 typedef struct engine_options {
-    int threads;
+    int threads;       // at most (batch.threads)
     bool spin;         // threads may busy-wait briefly; only if each has its own processor
     int cores;         // threads in excess of these do not share groups of samples, which is for
                        // threads with a core each; 0: unknown, all may share, but do not busy-wait

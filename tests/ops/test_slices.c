@@ -124,18 +124,18 @@ static engine_options options_of(int samples, const char *isa, int threads) {
 
 // Some steps, with an update between them, so that values that one has left in memory are there in
 // the next one. Writes the last gradient buffer. With `rest`, threads share no groups in the second
-// one.
-static void run_steps(const step_input *s, int samples, const char *isa, int threads, int steps,
-                      bool rest, float *out) {
+// one. `numbers`: of the threads that compute each step; NULL: all.
+static void run_steps(const step_input *s, int samples, const char *isa, int threads,
+                      const int *numbers, int steps, bool rest, float *out) {
     const backend *cpu = backend_find("cpu");
     engine_options o = options_of(samples, isa, threads);
     if (rest) o.cores = threads;
-    const batch b = {.shards = 1,
-                     .count = &samples,
-                     .end_shard = 1,
-                     .pixels = s->pixels,
-                     .targets = s->targets,
-                     .ids = s->ids};
+    batch b = {.shards = 1,
+               .count = &samples,
+               .end_shard = 1,
+               .pixels = s->pixels,
+               .targets = s->targets,
+               .ids = s->ids};
     const update_rule rule = {.kind = OPTIMIZER_SGD, .lr = 0.05f};
     update_result result;
     engine *e = NULL;
@@ -150,7 +150,9 @@ static void run_steps(const step_input *s, int samples, const char *isa, int thr
             if (i > 0) ownership_shared(&e->ownership, UINT64_MAX, 1);
         }
         assert_true(i == 0 || cpu->tree(e).nodes->nodes);
+        if (numbers) b.threads = numbers[i];
         if (rc == STATUS_OK) rc = cpu->run(e, &b, NULL, &err);
+        if (numbers) assert_int_equal(team_size(e->team), numbers[i]);
         if (rest) assert_int_equal(e->ownership.crews[0].size, i == 1 ? 1 : threads);
     }
     if (rc != STATUS_OK) fail_msg("%s", err.message);
@@ -165,10 +167,10 @@ static void check_bits(const step_input *s, const char *name, const char *isa, i
     const size_t n = gradient_floats(&s->m.program);
     float *one = calloc(n, sizeof *one), *other = calloc(n, sizeof *other);
     assert_true(one && other);
-    run_steps(s, samples, isa, 1, 2, false, one);
+    run_steps(s, samples, isa, 1, NULL, 2, false, one);
     for (int threads = 2; threads <= MOST_SLICES; threads++) {
         if (few_cases() && threads != 5 && (fewest_cases() || threads != 2)) continue;
-        run_steps(s, samples, isa, threads, 2, false, other);
+        run_steps(s, samples, isa, threads, NULL, 2, false, other);
         for (size_t i = 0; i < n; i++)
             if (memcmp(&one[i], &other[i], sizeof *one))
                 fail_msg("%s, %s, %d samples, %d threads: value %zu of %zu is %.9g, not %.9g", name,
@@ -213,9 +215,31 @@ static void test_changing_crews(void **state) {
         const size_t n = gradient_floats(&s.m.program);
         float *one = calloc(n, sizeof *one), *other = calloc(n, sizeof *other);
         assert_true(one && other);
-        run_steps(&s, GROUP, NULL, 1, 3, false, one);
-        run_steps(&s, GROUP, NULL, 2, 3, true, other);
+        run_steps(&s, GROUP, NULL, 1, NULL, 3, false, one);
+        run_steps(&s, GROUP, NULL, 2, NULL, 3, true, other);
         assert_memory_equal(one, other, n * sizeof *one);
+        free(one), free(other);
+        release(&s);
+    }
+}
+
+// As may the number of threads that compute.
+static void test_changing_numbers(void **state) {
+    (void)state;
+    enum { NUMBERS = 7 };
+    static const int numbers[NUMBERS] = {5, 2, 1, 4, 4, 1, 3};
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        step_input s = {.bytes = NULL};
+        prepare(&s, &networks[i]);
+        const size_t n = gradient_floats(&s.m.program);
+        float *one = calloc(n, sizeof *one), *other = calloc(n, sizeof *other);
+        assert_true(one && other);
+        for (int steps = few_cases() ? NUMBERS : 1; steps <= NUMBERS; steps++) {
+            const int samples = steps % 2 ? SAMPLES : GROUP - 1;
+            run_steps(&s, samples, NULL, 1, NULL, steps, false, one);
+            run_steps(&s, samples, NULL, numbers[0], numbers, steps, false, other);
+            assert_memory_equal(one, other, n * sizeof *one);
+        }
         free(one), free(other);
         release(&s);
     }
@@ -320,7 +344,7 @@ static void test_threads(void **state) {
 // Threads that wait for each other too long compute apart, for more steps each time.
 static void test_rests(void **state) {
     (void)state;
-    ownership o = {.spin = true, .mates = 1};
+    ownership o = {.cores = 2, .mates = 1};
     ownership_shared(&o, 900, 1000);
     assert_int_equal(o.rest, 0);
     for (int rest = 16; rest <= 4096; rest *= 2) {
@@ -340,9 +364,10 @@ static struct CMUnitTest test_of(const network *n) {
 
 int main(void) {
     struct CMUnitTest tests[6 + sizeof networks / sizeof *networks + LAYER_KINDS] = {
-        cmocka_unit_test(test_areas),   cmocka_unit_test(test_crews),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_every_operation),
-        cmocka_unit_test(test_rests),   cmocka_unit_test(test_changing_crews)};
+        cmocka_unit_test(test_areas),           cmocka_unit_test(test_crews),
+        cmocka_unit_test(test_threads),         cmocka_unit_test(test_every_operation),
+        cmocka_unit_test(test_rests),           cmocka_unit_test(test_changing_crews),
+        cmocka_unit_test(test_changing_numbers)};
     size_t count = 6;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         tests[count++] = test_of(&networks[i]);

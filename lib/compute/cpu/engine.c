@@ -120,7 +120,7 @@ static void cpu_close(engine *e) {
 static void begin_execution(execution *x, const program *p, const kernels *k,
                             const engine_options *o) {
     *x = (execution){.program = p, .kernels = k, .options = *o};
-    x->options.threads = ownership_threads(o);
+    x->options.threads = x->threads = ownership_threads(o);
     x->options.spin = o->spin || x->options.threads <= o->cores;
     for (int c = 0; !o->receives && c < p->input.channels; c++)
         x->load_scale[c] = engine_input_scale(o, c, &x->load_shift[c]);
@@ -197,7 +197,7 @@ static void cpu_loss(engine *e, const batch *whole, float *logits, float *losses
 }
 
 static phase_times cpu_times(engine *e) {
-    return members_times(e->members, team_size(e->team));
+    return members_times(e->members, e->execution.options.threads, e->execution.threads);
 }
 
 static engine_description cpu_describe(const engine *e) {

@@ -18,8 +18,8 @@ static status take_stack(const gradients *g, int thread, int count, size_t *take
 
 // Parts of a stage differ in their leaves: it has all memory of its stacks at once.
 static status take_stacks(gradients *g, bool stage, size_t *taken, error *err) {
-    TAKE(g->stacks, (size_t)g->threads);
-    for (int t = 0; t < g->threads; t++) {
+    TAKE(g->stacks, (size_t)g->members);
+    for (int t = 0; t < g->members; t++) {
         TAKE(g->stacks[t], (size_t)g->stack);
         if (stage && take_stack(g, t, g->stack, taken, err) != STATUS_OK) return STATUS_FAILED;
     }
@@ -35,11 +35,11 @@ static int widest_cover(const engine_options *o, const ownership *owners) {
 
 status gradients_init(gradients *g, const program *p, const engine_options *options,
                       const ownership *o, size_t *taken, error *err) {
-    const size_t terms = (size_t)o->threads * (size_t)o->cover;
+    const size_t terms = (size_t)o->room * (size_t)o->cover;
     *g = (gradients){.floats = gradient_floats(p),
                      .parameters = p->parameters,
                      .own_end = p->parameters,
-                     .threads = o->threads,
+                     .members = o->room,
                      .stack = o->stack,
                      .room = widest_cover(options, o)};
     if (options->stage) units_own_part(p, &g->own_first, &g->own_end);
@@ -59,7 +59,7 @@ status gradients_init(gradients *g, const program *p, const engine_options *opti
 void gradients_release(gradients *g) {
     if (g->buffers && g->reduced != g->buffers[0]) free(g->reduced);
     for (int i = 0; g->buffers && i < g->room; i++) free(g->buffers[i]);
-    for (int t = 0; g->stacks && t < g->threads; t++) {
+    for (int t = 0; g->stacks && t < g->members; t++) {
         for (int i = 0; g->stacks[t] && i < g->stack; i++) free(g->stacks[t][i]);
         free(g->stacks[t]);
     }
@@ -72,7 +72,7 @@ void gradients_release(gradients *g) {
 
 status gradients_fit(gradients *g, const ownership *o, size_t *taken, error *err) {
     status rc = STATUS_OK;
-    for (int t = 0; t < g->threads && rc == STATUS_OK; t++)
+    for (int t = 0; t < o->threads && rc == STATUS_OK; t++)
         rc = take_stack(g, t, ownership_stack_needed(o, t), taken, err);
     return rc;
 }
@@ -81,6 +81,7 @@ status gradients_fit(gradients *g, const ownership *o, size_t *taken, error *err
 
 void gradients_assign(gradients *g, const ownership *o) {
     g->term_count = 0;
+    g->threads = o->threads;
     for (int t = 0; t < g->threads; t++) {
         const leaf_range own = o->leaves[t];
         int n = reduction_tree_cover(&o->tree, own.first, own.end, g->terms_node + g->term_count);

@@ -14,8 +14,9 @@ typedef struct gradients {
     size_t floats;             // of a gradient buffer
     size_t parameters;         // its floats of parameters
     size_t own_first, own_end; // the part of these that this engine updates
-    int threads, stack, room;  // of a stack; of `cover`
-    float ***stacks;           // [threads][stack]; those that a step needs exist
+    int members, stack, room;  // stacks; of a stack; of `cover`
+    int threads;               // that compute
+    float ***stacks;           // [members][stack]; those that a step needs exist
     int *terms_node;           // the threads' own covers, in order
     float **terms;
     int term_count;
@@ -36,7 +37,7 @@ status gradients_fit(gradients *g, const ownership *o, size_t *taken, error *err
 // order, from shard 0 on.
 void gradients_assign(gradients *g, const ownership *o);
 
-// Called by all threads: makes the gradient buffers of the engine from the terms.
+// Called by all threads that compute: makes the gradient buffers of the engine from the terms.
 void gradients_join(gradients *g, const reduction_tree *tree, int member);
 
 // Sums the gradient buffers of several engines, into the reduced one of the first (backend.h).

@@ -32,6 +32,7 @@ typedef struct execution {
     const program *program;
     const kernels *kernels;
     engine_options options;
+    int threads; // that compute now
     placement placement;
     float *parameters, *buffers;
     float *packed; // copies of weights (packing.h)

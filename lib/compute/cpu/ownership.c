@@ -32,17 +32,16 @@ status ownership_init(ownership *o, const engine_options *options, size_t *taken
     const int shard_groups = groups_of_shard(options);
     const size_t shards = (size_t)options->shards;
     *o = (ownership){.shards = options->shards,
+                     .room = options->threads,
                      .threads = options->threads,
-                     .workers = options->threads,
+                     .cores = options->cores,
                      .capacity = options->local_shards * shard_groups};
     TAKE(o->groups, (size_t)o->capacity);
     TAKE(o->shard_groups, shards);
     TAKE(o->shard_leaves, shards + 1);
     TAKE(o->counts, shards);
-    TAKE(o->leaves, (size_t)o->threads);
-    TAKE(o->crews, (size_t)o->threads);
-    o->spin = options->cores > 0;
-    if (o->spin && options->cores < o->threads) o->workers = options->cores;
+    TAKE(o->leaves, (size_t)o->room);
+    TAKE(o->crews, (size_t)o->room);
     return measure_tree(o, shard_groups, err);
 }
 
@@ -93,11 +92,16 @@ int ownership_crews(int groups, int threads) {
     return best;
 }
 
+// The threads that may share groups.
+static int workers_of(const ownership *o) {
+    return o->cores > 0 && o->cores < o->threads ? o->cores : o->threads;
+}
+
 // Without a gain, all threads have groups of their own, or none.
 static int assigned_crews(const ownership *o, int groups) {
     if (o->rest > 0) return o->threads;
-    const int crews = ownership_crews(groups, o->workers);
-    return crews < o->workers ? crews : o->threads;
+    const int workers = workers_of(o), crews = ownership_crews(groups, workers);
+    return crews < workers ? crews : o->threads;
 }
 
 void ownership_assign(ownership *o, int first, int end) {
@@ -107,7 +111,7 @@ void ownership_assign(ownership *o, int first, int end) {
     o->run_end = end;
     o->run = (leaf_range){first_leaf, first_leaf + leaves};
     const int crews = assigned_crews(o, leaves);
-    const int threads = crews < o->threads ? o->workers : o->threads;
+    const int threads = crews < o->threads ? workers_of(o) : o->threads;
     o->mates = threads - crews;
     for (int t = 0; t < o->threads; t++) {
         o->leaves[t] = (leaf_range){o->run.end, o->run.end};
@@ -117,7 +121,7 @@ void ownership_assign(ownership *o, int first, int end) {
         const slice_range own = slice_of((op_slice){i, crews}, threads);
         const slice_range part = slice_of((op_slice){i, crews}, leaves);
         for (int t = own.first; t < own.end; t++) {
-            o->crews[t] = (crew){own.first, own.end - own.first, o->spin};
+            o->crews[t] = (crew){own.first, own.end - own.first, o->cores > 0};
             o->leaves[t] = (leaf_range){first_leaf + part.end, first_leaf + part.end};
         }
         o->leaves[own.first].first = first_leaf + part.first;
@@ -135,7 +139,7 @@ static int rest_after(int rest) {
 void ownership_shared(ownership *o, uint64_t slept, uint64_t ns) {
     if (o->rest > 0) {
         if (--o->rest == 0) o->other_crews = true;
-    } else if (o->spin && slept > (uint64_t)o->mates * ns) {
+    } else if (o->cores > 0 && slept > (uint64_t)o->mates * ns) {
         o->next_rest = rest_after(o->next_rest);
         o->rest = o->next_rest;
         o->other_crews = true;
@@ -151,9 +155,11 @@ void ownership_forget(ownership *o) {
 // Tree, groups and their owners depend only on the sample counts, so most steps reuse those of the
 // previous step.
 status ownership_fit(ownership *o, const batch *b, bool *changed, error *err) {
-    *changed = o->other_crews || !same_counts(o, b);
+    const int threads = b->threads > 0 && b->threads < o->room ? b->threads : o->room;
+    *changed = o->other_crews || threads != o->threads || !same_counts(o, b);
     if (!*changed) return STATUS_OK;
     o->other_crews = false;
+    o->threads = threads;
     int leaves = 0, local = 0;
     for (int v = 0; v < b->shards; v++) {
         o->shard_leaves[v] = leaves;

@@ -24,12 +24,12 @@ typedef struct leaf_range {
 } leaf_range;
 
 typedef struct ownership {
-    int shards, threads, capacity; // V; groups of this engine, at most
-    int workers;                   // threads that may share groups
-    int mates;                     // that do, besides the first one of each crew
-    bool spin;                     // they have a core each
-    int rest, next_rest;           // steps without shared groups: see ownership_shared
-    bool other_crews;              // from the next step on; readers of the tree still need this one
+    int shards, capacity; // V; groups of this engine, at most
+    int room, threads;    // threads of this engine; those that compute
+    int cores;            // so many of them may share groups; 0: all, but they have no core each
+    int mates;            // that do, besides the first one of each crew
+    int rest, next_rest;  // steps without shared groups: see ownership_shared
+    bool other_crews;     // from the next step on; readers of the tree still need this one
     // Of all shards: samples and groups of each; first leaf of each, then the leaf count.
     int *counts, *shard_groups, *shard_leaves;
     int first_shard, end_shard; // this engine's
@@ -53,8 +53,8 @@ status ownership_init(ownership *o, const engine_options *options, size_t *taken
                       error *err) MUST_CHECK;
 void ownership_release(ownership *o);
 
-// Adapts tree and groups to the sample counts of a batch, and assigns all of its shards; *changed:
-// they were others.
+// Adapts tree and groups to the sample counts of a batch, and assigns all of its shards to the
+// threads that it asks for; *changed: they were others.
 status ownership_fit(ownership *o, const batch *b, bool *changed, error *err) MUST_CHECK;
 // The next ownership_fit() finds other counts.
 void ownership_forget(ownership *o);

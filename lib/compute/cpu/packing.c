@@ -15,7 +15,7 @@ static void pack(const execution *e, const unit *u, bool transpose) {
 // Without Winograd's algorithm: for the forward pass and, where it is needed, for the input
 // gradient.
 static void pack_all(const execution *e, int member) {
-    const int members = e->options.threads;
+    const int members = e->threads;
     for (int i = 0, copies = 0; i < e->placement.list.count; i++) {
         const unit *u = &e->placement.units[i];
         if (!u->layers->anchor || u->layers->anchor->kind != LAYER_CONV || u->winograd) continue;
@@ -25,7 +25,7 @@ static void pack_all(const execution *e, int member) {
 }
 
 void packing_transform(const execution *e, const cpu_plan *p, int first, int end, int member) {
-    const int members = e->options.threads;
+    const int members = e->threads;
     for (int i = first; i < end; i++) {
         const operation *op = &p->steps.operations[i];
         if (!is_winograd(e, op)) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A training step and inference, as each thread of the team runs them.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "compute/cpu/batch_norm.h"
@@ -146,10 +147,16 @@ static void freeze(engine *e, uint32_t frozen) {
     if (!p.by_superstep) packing_run(e->team, &e->execution, &e->training);
 }
 
+static void use_threads(engine *e, int threads) {
+    e->execution.threads = threads;
+    team_resize(e->team, threads);
+}
+
 static status begin(engine *e, const batch *b, error *err) {
     bool changed;
     status rc = ownership_fit(&e->ownership, b, &changed, err);
     if (rc != STATUS_OK || !changed) return rc;
+    use_threads(e, e->ownership.threads);
     // A stage has all memory of its stacks.
     if (!e->execution.options.stage)
         rc = gradients_fit(&e->gradients, &e->ownership, &e->taken, err);
@@ -200,6 +207,7 @@ typedef struct inference_run {
     const uint8_t *const *pixels;
     size_t samples;
     float *logits;
+    atomic_size_t next; // the first sample that no thread has taken
 } inference_run;
 
 static void store_logits(const group_work *g, const unit *last, float *logits) {
@@ -209,8 +217,10 @@ static void store_logits(const group_work *g, const unit *last, float *logits) {
         for (int j = 0; j < classes; j++) logits[n * classes + j] = z[j * lanes + n];
 }
 
+// A thread takes the next samples when it is ready for them: one that other programs delay takes
+// fewer.
 static void infer_body(void *argument, int member) {
-    const inference_run *r = argument;
+    inference_run *r = argument;
     const engine *e = r->e;
     const execution *x = &e->execution;
     team_member *m = &e->members[member];
@@ -220,8 +230,8 @@ static void infer_body(void *argument, int member) {
         packing_transform(x, &e->inference, s->first, s->end, member);
         team_barrier(e->team);
     }
-    const size_t threads = (size_t)team_size(e->team), lanes = (size_t)x->kernels->lanes;
-    for (size_t first = (size_t)member * lanes; first < r->samples; first += threads * lanes) {
+    const size_t lanes = (size_t)x->kernels->lanes;
+    for (size_t first; (first = atomic_fetch_add(&r->next, lanes)) < r->samples;) {
         const size_t left = r->samples - first;
         float *memory = slot(e, (size_t)member);
         group_work work = {.e = x,
@@ -249,10 +259,12 @@ static status take_filters(cpu_plan *p, size_t *taken, error *err) {
 
 status cpu_infer(engine *e, const uint8_t *const *pixels, size_t samples, float *logits,
                  error *err) {
-    inference_run r = {e, pixels, samples, logits};
+    inference_run r = {.e = e, .pixels = pixels, .samples = samples, .logits = logits};
     if (take_filters(&e->inference, &e->taken, err) != STATUS_OK) return STATUS_FAILED;
     batch_norm_inference(&e->execution);
+    use_threads(e, e->execution.options.threads);
     (void)members_run(e->members, e->team, infer_body, &r);
+    use_threads(e, e->ownership.threads);
     e->inference_is_old = false;
     return STATUS_OK;
 }

@@ -27,9 +27,9 @@ uint64_t members_run(team_member *members, team *t, void (*body)(void *, int), v
     return end - start;
 }
 
-phase_times members_times(team_member *members, int threads) {
+phase_times members_times(team_member *members, int all, int threads) {
     phase_times mean = {.ns = {0}};
-    for (int i = 0; i < threads; i++) {
+    for (int i = 0; i < all; i++) {
         for (int p = 0; p < PHASES; p++) mean.ns[p] += members[i].ns[p];
         memset(members[i].ns, 0, sizeof members[i].ns);
     }

@@ -22,8 +22,8 @@ void member_mark(team_member *m, phase spent);
 // returns, to phases of every member.
 uint64_t members_run(team_member *members, team *t, void (*body)(void *argument, int member),
                      void *argument);
-// Returns the time per phase since the last call, averaged over the threads.
-phase_times members_times(team_member *members, int threads);
+// Returns the time per phase since the last call, averaged over the threads that compute.
+phase_times members_times(team_member *members, int all, int threads);
 void members_free(team_member *members, int threads); // NULL is fine
 
 #endif

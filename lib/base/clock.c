@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/clock.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,29 @@ bool clock_read_utc(const char *text, int64_t *seconds) {
     *seconds = timegm(&parts);
     // timegm changes the parts of a date that does not exist, such as February 30.
     return strftime(again, sizeof again, FORMAT, &parts) && strcmp(again, text) == 0;
+}
+
+// The second number of schedstat: nanoseconds in a run queue.
+static double read_waited_of(const char *thread) {
+    char path[64];
+    unsigned long long ran, waited;
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", thread);
+    FILE *file = fopen(path, "re");
+    if (!file) return 0; // it has ended
+    const int read = fscanf(file, "%llu %llu", &ran, &waited);
+    fclose(file);
+    return read == 2 ? (double)waited / 1e9 : 0;
+}
+
+double clock_waited(void) {
+    double sum = 0;
+    if (access("/proc/self/schedstat", R_OK)) return NAN;
+    DIR *threads = opendir("/proc/self/task");
+    if (!threads) return NAN;
+    for (const struct dirent *d; (d = readdir(threads));)
+        if (d->d_name[0] != '.') sum += read_waited_of(d->d_name);
+    closedir(threads);
+    return sum;
 }
 
 // Adds up a line "cpu3 user nice system idle iowait irq softirq steal …", without idle and iowait.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// clock.h - the monotonic clock for durations, the wall clock for timestamps, and the processor
-// time of each core.
+// clock.h - the monotonic clock for durations, the wall clock for timestamps, what the threads of
+// this process waited for cores, and the processor time of each core.
 #ifndef LOCKSTEP_BASE_CLOCK_H
 #define LOCKSTEP_BASE_CLOCK_H
 
@@ -21,6 +21,10 @@ void clock_write_utc(int64_t seconds, char *text);
 
 // Reads a text of clock_utc as seconds since 1970; false for any other text.
 bool clock_read_utc(const char *text, int64_t *seconds) MUST_CHECK;
+
+// Returns the seconds for which the threads of this process were ready to run and had no core, of
+// those that live (/proc/self/task/*/schedstat); NAN: the kernel does not count.
+double clock_waited(void);
 
 enum { CORE_USE_CORES = 1024 };
 

@@ -153,6 +153,7 @@ static status run_node(const results *r, size_t at, yaml_node **made, error *err
     yaml_put(node, "host", json_new_text(one->host));
     yaml_put(node, "cpu", json_new_text(one->cpu));
     yaml_put(node, "cores", json_new_count(one->cores));
+    yaml_put(node, "threads", json_new_count(one->threads));
     yaml_put(node, "seed", json_new_count(one->seed));
     yaml_put(node, "epochs", json_new_number(epochs_of_model(one)));
     yaml_put(node, "executions", json_new_count((int64_t)run_execution_count(one)));

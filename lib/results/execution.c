@@ -92,19 +92,36 @@ double execution_copying(const run *r, const char *list, size_t device) {
 // their error.
 static const double tick_error = 0.03;
 
+// NAN: the number of threads did not follow the machine.
+static double fewer_threads(const yaml_node *segment) {
+    const yaml_node *used = yaml_find(segment, "threads_used");
+    const double most = yaml_number_at(segment, "threads");
+    double fewer = 0, all = 0;
+    for (size_t i = 0; used && used->kind == YAML_SEQUENCE && i < used->count; i++) {
+        const double seconds = yaml_number_at(used->items[i], "seconds");
+        all += seconds;
+        if (yaml_number_at(used->items[i], "threads") < most) fewer += seconds;
+    }
+    return all > 0 ? fewer / all : NAN;
+}
+
 execution_load execution_load_of(const run *execution) {
     const yaml_node *last = run_last_segment(execution);
     // The kernel does not count time taken by a hypervisor as waiting: the thread seems to run.
     const double stolen = yaml_number_at(last, "machine.stolen_seconds");
-    return (execution_load){
-        yaml_number_at(last, "machine.wall_seconds"), yaml_number_at(last, "machine.cpu_seconds"),
-        yaml_number_at(last, "machine.waited_seconds") + (isnan(stolen) ? 0 : stolen),
-        yaml_number_at(last, "machine.others_seconds"), yaml_number_at(last, "machine.cores")};
+    return (execution_load){yaml_number_at(last, "machine.wall_seconds"),
+                            yaml_number_at(last, "machine.cpu_seconds"),
+                            yaml_number_at(last, "machine.waited_seconds") +
+                                (isnan(stolen) ? 0 : stolen),
+                            yaml_number_at(last, "machine.others_seconds"),
+                            yaml_number_at(last, "machine.cores"),
+                            fewer_threads(last)};
 }
 
 bool execution_is_disturbed(const execution_load *u) {
     const double share = fmax(0.1, 0.02 * u->cores);
     const bool used = u->others > share * u->wall + tick_error * u->cores;
+    if (used && u->fewer > 0.03) return true;
     if (isnan(u->waited)) return used && u->cpu + u->others > 0.95 * u->cores * u->wall;
     return used && u->waited > 0.03 * (u->cpu + u->waited);
 }

@@ -55,15 +55,17 @@ typedef struct execution_load {
     double waited;
     double others; // processor time of everything else, on the cores available to it
     double cores;  // the number of these cores
+    double fewer;  // share of the time of the steps in which it computed on fewer threads
 } execution_load;
 
 execution_load execution_load_of(const run *execution);
 
 // Both must hold, as neither alone shows a slowdown from outside: others used more than a tenth of
 // a processor (on many cores, 2 % of them), and threads waited for 3 % of the time that they were
-// ready to run. More threads than cores wait for each other, but then nothing else used the
-// processors; and a process on a separate core delays no thread. If the waiting time is unknown,
-// threads are assumed to have waited if 95 % of the processor time was used.
+// ready to run, or there were fewer of them for 3 % of the time. More threads than cores wait for
+// each other, but then nothing else used the processors; and a process on a separate core delays no
+// thread. If the waiting time is unknown, threads are assumed to have waited if 95 % of the
+// processor time was used.
 bool execution_is_disturbed(const execution_load *u);
 // Counts those of the executions of a run.
 size_t execution_count_disturbed(const run *r);

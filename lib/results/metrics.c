@@ -76,6 +76,7 @@ static double without_core(const run *r) {
     return execution_without_core(&u);
 }
 VALUE(no_core, without_core(r))
+VALUE(fewer_threads, execution_load_of(r).fewer)
 
 VALUE(replica_copying, execution_copying(r, "replicas", member))
 VALUE(stage_copying, execution_copying(r, "stages", member))
@@ -201,6 +202,8 @@ static const metric_row table[] = {
      .key = "results.epochs.*.phases", .value = waiting, MEAN_OF_STEPS},
     {"no_core", "fraction", SHARE, METRIC_USE,
      .key = "run.execution.machine.waited_seconds", .value = no_core},
+    {"fewer_threads", "fraction", SHARE, METRIC_USE,
+     .key = "run.execution.threads_used", .value = fewer_threads},
     {"exposed_comm", "fraction", SHARE, METRIC_USE,
      .key = "results.epochs.*.phases.comm", .value = exposed_comm, MEAN_OF_STEPS},
     {"sample.#", "µs", MS(2), METRIC_TIME, OVER_PHASES,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "train/run_segment.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -91,32 +90,9 @@ static double read_cpu(void) {
     return (double)spent.tv_sec + (double)spent.tv_nsec / 1e9;
 }
 
-// The second number of schedstat: nanoseconds in a run queue.
-static double read_waited_of(const char *thread) {
-    char path[64];
-    unsigned long long ran, waited;
-    snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", thread);
-    FILE *file = fopen(path, "re");
-    if (!file) return 0; // it has ended
-    const int read = fscanf(file, "%llu %llu", &ran, &waited);
-    fclose(file);
-    return read == 2 ? (double)waited / 1e9 : 0;
-}
-
-static double read_waited(void) {
-    double sum = 0;
-    if (access("/proc/self/schedstat", R_OK)) return NAN;
-    DIR *threads = opendir("/proc/self/task");
-    if (!threads) return NAN;
-    for (const struct dirent *d; (d = readdir(threads));)
-        if (d->d_name[0] != '.') sum += read_waited_of(d->d_name);
-    closedir(threads);
-    return sum;
-}
-
 void run_segment_count(machine_counts *now) {
     now->cpu = read_cpu();
-    now->waited = read_waited();
+    now->waited = clock_waited();
     core_use_read(&now->cores);
     if (getloadavg(&now->load, 1) != 1) now->load = NAN;
     now->clock = clock_now();
@@ -182,6 +158,49 @@ status run_segment_describe_load(const machine_counts *before, comm *c, yaml_nod
     if (c->rank == 0) put_machine(segment, before, now, ranks, c->size);
 out:
     free(now);
+    free(ranks);
+    return rc;
+}
+
+// ---- Threads ----
+
+// Ranks on several hosts may have other candidates. Returns the lowest number above `last` that one
+// of them used, and adds up its use; 0: there is none.
+static int next_used(const thread_number *ranks, int size, int last, thread_use *sum) {
+    int next = 0;
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < ranks[r].count; i++) {
+            const int number = ranks[r].candidates[i];
+            if (number <= last || !ranks[r].used[i].steps || (next && number > next)) continue;
+            if (number != next) *sum = (thread_use){0};
+            next = number;
+            sum->steps += ranks[r].used[i].steps;
+            sum->ns += ranks[r].used[i].ns;
+        }
+    return next;
+}
+
+static void put_threads(yaml_node *segment, const thread_number *ranks, int size) {
+    thread_use sum = {0};
+    yaml_node *list = yaml_new(YAML_SEQUENCE);
+    yaml_put(segment, "threads_used", list);
+    for (int number = 0; (number = next_used(ranks, size, number, &sum)) > 0;) {
+        yaml_node *one = yaml_new(YAML_MAPPING);
+        one->flow = true;
+        yaml_put(one, "threads", yaml_new_integer(number));
+        yaml_put(one, "steps", yaml_new_integer((int64_t)sum.steps));
+        yaml_put(one, "seconds", yaml_new_number((double)sum.ns / 1e9));
+        yaml_append(list, one);
+    }
+}
+
+status run_segment_describe_threads(const thread_number *t, comm *c, yaml_node *segment,
+                                    error *err) {
+    thread_number *ranks = memory_new((size_t)c->size, sizeof *ranks);
+    status rc;
+    TRY(c->ops->all_gather(c, t, sizeof *t, ranks, err));
+    if (c->rank == 0 && t->count > 1) put_threads(segment, ranks, c->size);
+out:
     free(ranks);
     return rc;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // run_segment.h - what a segment of `run.execution` (docs/formats.md) says about the machines: the
-// hosts and devices of the ranks, the load of the machine, and the training's part of it.
+// hosts and devices of the ranks, the load of the machine and the training's part of it, and the
+// numbers of threads that it used.
 #ifndef LOCKSTEP_TRAIN_RUN_SEGMENT_H
 #define LOCKSTEP_TRAIN_RUN_SEGMENT_H
 
@@ -11,6 +12,7 @@
 #include "base/yaml_tree.h"
 #include "compute/devices.h"
 #include "dist/comm.h"
+#include "train/thread_number.h"
 
 // If the ranks are on several hosts, adds `hosts` to this run's segment in `run.execution`: a list
 // of `host` and `ranks`, ordered by first rank. If some ranks were given other devices than rank 0,
@@ -34,5 +36,10 @@ void run_segment_count(machine_counts *now);
 // the cores that any of them may use. All ranks call it.
 status run_segment_describe_load(const machine_counts *before, comm *c, yaml_node *segment,
                                  error *err) MUST_CHECK;
+
+// If the number of threads follows the machine, puts `threads_used` into rank 0's segment: each
+// number that was used, with its steps and seconds, summed over the ranks. All ranks call it.
+status run_segment_describe_threads(const thread_number *t, comm *c, yaml_node *segment,
+                                    error *err) MUST_CHECK;
 
 #endif

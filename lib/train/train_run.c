@@ -398,6 +398,7 @@ static status train_rank(void *argument, comm *c, error *err) {
                 : s->test              ? &r->data.test
                                        : NULL,
         .loader_workers = s->loader_workers,
+        .threads_follow = !s->threads && !s->turns,
         .stop_after_steps = s->stop_after_steps,
         .checkpoint_steps = s->checkpoint_steps,
         .checkpoint_ns = s->checkpoint_ns,

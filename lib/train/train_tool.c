@@ -88,8 +88,9 @@ static void init(train_tool *t, const strategy *s) {
         {"math", CLI_STRING, &t->math, "exact|fast",
          "GPUs: exact (default): the bits of the CPU; fast: other orders of sums", 0, 0},
         {"threads", CLI_INTEGER, &t->threads, "N",
-         "threads per rank (default: the usable processors divided by the ranks; 1 on a GPU)", 1,
-         1024},
+         "threads per rank (default: the usable processors divided by the ranks, or fewer while "
+         "other programs need them; 1 on a GPU)",
+         1, 1024},
         {"loader-workers", CLI_INTEGER, &t->loader_workers, "N",
          "threads that prepare batches (default: from the experiment)", 0, 256},
         {"world-size", CLI_INTEGER, &t->world_size, "W",

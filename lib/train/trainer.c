@@ -17,6 +17,7 @@
 #include "train/kept_states.h"
 #include "train/run_segment.h"
 #include "train/state_check.h"
+#include "train/thread_number.h"
 #include "train/trainer_lengths.h"
 #include "train/training_progress.h"
 
@@ -46,7 +47,10 @@ typedef struct trainer {
     uint64_t epoch_began;   // clock
     uint64_t saved;         // clock of the last save
     uint64_t averaged;      // the times of the steps below this one are means over all ranks
-    machine_counts machine; // before the first step
+    thread_number threads;
+    uint64_t judged;                              // clock when they were last judged
+    double waited;                                // clock_waited() then
+    machine_counts machine;                       // before the first step
     parameter_group groups[PARAMETER_GROUPS - 1]; // of the current step's rule
     batch batch;                                  // of the current step
 } trainer;
@@ -200,6 +204,14 @@ static void show_watcher(const trainer *t) {
     if (t->lead && t->o->watch && !t->o->turns) t->o->watch(t->o->watch_argument, t->tested);
 }
 
+// GPUs, whose steps may settle together, have a single thread.
+static void judge_threads(trainer *t, uint64_t now) {
+    const double waited = clock_waited();
+    thread_number_judge(&t->threads, (waited - t->waited) / ((double)(now - t->judged) * 1e-9));
+    t->waited = waited;
+    t->judged = now;
+}
+
 // Books the results of the unsettled steps. Since this waits for a device that works ahead, such
 // steps have only a common wall time, which is divided among them.
 static status settle(trainer *t, update_result *results, error *err) {
@@ -216,6 +228,7 @@ static status settle(trainer *t, update_result *results, error *err) {
     }
     training_progress_step(&t->progress, end, t->c->step, t->unsettled_images, results[n - 1].loss);
     show_watcher(t);
+    if (thread_number_step(&t->threads, wall, (uint64_t)t->unsettled_images)) judge_threads(t, end);
     t->mark = end;
     t->unsettled = t->unsettled_images = 0;
     t->loading = 0;
@@ -240,6 +253,7 @@ static status train_step(trainer *t, bool agreed[REQUESTS], error *err) {
     t->batch = *loader_next(t->loader);
     const batch *b = &t->batch;
     const update_rule rule = rule_of(t);
+    t->batch.threads = thread_number_next(&t->threads);
     t->batch.frozen = parameter_groups_frozen(&t->experiment->parameter_groups, rule.groups);
     const uint64_t loaded = clock_now();
     trace_phase(t->track, phase_name(PHASE_LOAD), begin, loaded);
@@ -303,6 +317,7 @@ static status save(trainer *t, bool keeping, error *err) {
     NEED(average_times(t, err));
     yaml_node *segment = c->execution->items[c->execution->count - 1];
     NEED(run_segment_describe_load(&t->machine, t->comm, segment, err));
+    NEED(run_segment_describe_threads(&t->threads, t->comm, segment, err));
     if (t->lead) {
         c->total_ns = t->before + clock_now() - t->began;
         yaml_put(segment, "end_step", yaml_new_integer((int64_t)c->step));
@@ -596,6 +611,9 @@ status trainer_run(const trainer_options *o, checkpoint *c, trainer_end *end, er
                             experiment_epochs(e, t.steps_per_epoch), t.steps_per_epoch, t.total,
                             c->step);
     run_segment_count(&t.machine);
+    thread_number_init(&t.threads, o->executor.threads, o->threads_follow);
+    t.judged = t.machine.clock;
+    t.waited = t.machine.waited;
     TRY(o->turns ? take_turns(&t, end, err) : run(&t, end, err));
     if (t.lead) c->total_ns = t.before + clock_now() - t.began;
     if (o->strategy->leave) TRY(o->strategy->leave(t.executor, err));

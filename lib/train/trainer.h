@@ -21,6 +21,7 @@ typedef struct trainer_options {
     const dataset *test; // evaluated after every epoch: left_out's samples, if there are any, else
                          // test data; NULL: no evaluation
     int loader_workers;
+    bool threads_follow;                      // executor.threads are the most (thread_number.h)
     uint64_t stop_after_steps;                // of the whole run; 0: train to the end
     uint64_t checkpoint_steps, checkpoint_ns; // also save this often, not only after epochs; 0: no
     run_identity run;

@@ -164,6 +164,17 @@ setup() {
     says out/report.md "| **wait: other threads** | 78.12 | 5.0 % |"
     says out/report.md "tiny: in any of these phases, its threads had no core for 40 % of the time in which they were ready to run."
     [ "$(figure out/report.csv tiny.no_core)" = 0.4 ]
+    # The number of threads followed the machine; where it stayed the same, no line says so.
+    local used='"threads_used": [{"threads": 2, "steps": 30, "seconds": 3}, {"threads": 4, "steps": 20, "seconds": 1}]'
+    a_run fewer key=fewer name=fewer threads=4 execution="{$used}"
+    a_run all key=all name=all threads=4 execution="{${used/2, /4, }}"
+    succeeds "$REPORT" fewer --out fewer-threads
+    says fewer-threads/report.md "fewer: for 75 % of the time of its steps, fewer than 4 threads computed: beside what else ran here, that was faster."
+    [ "$(figure fewer-threads/report.csv fewer.fewer_threads)" = 0.75 ]
+    succeeds "$REPORT" fewer --out fewer-threads --lang zh
+    says fewer-threads/report.md "fewer：各步用时中有 75 % 由少于 4 个线程计算"
+    succeeds "$REPORT" all --out all-threads
+    lacks all-threads/report.md "threads computed"
     succeeds "$REPORT" ranks --out ranks-only
     says ranks-only/report.md "| **wait: other ranks and threads** |"
     lacks ranks-only/report.md "had no core"
@@ -511,6 +522,10 @@ END
     thrice d name=old
     succeeds "$REPORT" c --baseline d --out unknown
     says unknown/report.md "Other programs used up to 1.0 of 2 cores in 3 of 6 executions. Times"
+    # No thread waited, because fewer of them computed.
+    thrice f name=fewer threads=2 execution='{"threads_used": [{"threads": 1, "steps": 50, "seconds": 5}], "machine": {"wall_seconds": 10, "cpu_seconds": 10, "waited_seconds": 0.1, "others_seconds": 9.9, "cores": 2}}'
+    succeeds "$REPORT" f --baseline d --out fewer
+    says fewer/report.md "Other programs used up to 1.0 of 2 cores in 3 of 6 executions, and"
     # Four ranks that wait for each other.
     thrice e name=quiet execution='{"machine": {"wall_seconds": 10, "cpu_seconds": 19, "waited_seconds": 9, "others_seconds": 0.1, "cores": 2}}'
     succeeds "$REPORT" e --baseline d --out quiet

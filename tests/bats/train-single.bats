@@ -56,6 +56,18 @@ setup() {
         fail "$("$BIN/manifest" get out/manifest.yaml run.execution.machine)"
 }
 
+# Which numbers it used depends on the machine; what they add up to does not.
+@test "the manifest has the numbers of threads that followed the machine, unless --threads fixed it" {
+    local sum='import json, sys; used, = json.load(sys.stdin).values(); print(sum(u["steps"] for u in used), all(u["seconds"] > 0 for u in used))'
+    succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out fixed --threads 2
+    fails_with 3 "threads_used" "$BIN/manifest" get fixed/manifest.yaml run.execution.threads_used
+    "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
+    [ "$(content out/model.st.zst)" = "$(content fixed/model.st.zst)" ]
+    [ "$("$BIN/manifest" get out/manifest.yaml run.execution.threads)" -gt 1 ] || skip "it may use a single processor"
+    [ "$("$BIN/manifest" get --json out/manifest.yaml run.execution.threads_used | "$PYTHON" -c "$sum")" = "6 True" ] ||
+        fail "$("$BIN/manifest" get out/manifest.yaml run.execution)"
+}
+
 @test "-q prints nothing; without --test the manifest has no accuracy" {
     succeeds "$BIN/train-single" -q --experiment e.yaml --train "$train" --out out
     [ -z "$stderr" ]

@@ -3,11 +3,13 @@
 
 # ROWS="lenet vgg", ROUNDS=5, QUICK=1, WRITE_DOCS=1: tests/bench/run explains them.
 BENCH_ENVIRONMENT = BIN='$(abspath $(BUILD)/bin)' ARTIFACTS=$(call word_of,$(ARTIFACTS)) PYTHON='$(PYTHON)' TORCH_PYTHON='$(wildcard $(abspath $(TORCH_VENV))/bin/python)' CC='$(CC)'
-.PHONY: bench bench-growth bench-hosts calibrate bench-cuda bench-docs gpu-docs check-gpu
+.PHONY: bench bench-growth bench-load bench-hosts calibrate bench-cuda bench-docs gpu-docs check-gpu
 bench: all $(CONVOLUTION) ## Measure speed and memory, next to PyTorch and the processor's limits; only some: ROWS="lenet vgg"
 	@$(BENCH_ENVIRONMENT) CONVOLUTION='$(abspath $(CONVOLUTION))' tests/bench/run
 bench-growth: all ## Measure how the cost grows with batch, threads, ranks, width and images
 	@$(BENCH_ENVIRONMENT) tests/bench/growth
+bench-load: all ## Measure trainings beside other programs, with the number of threads that follows and with fixed ones
+	@$(BENCH_ENVIRONMENT) tests/bench/load
 bench-hosts: all ## Measure the all-reduce between two hosts, and predict from it (docs/hosts.md): HOSTS="node1,node2"
 	@$(BENCH_ENVIRONMENT) tests/bench/hosts
 calibrate: all $(VERDICT_COUNTS) $(SLOW_STEPS) ## Check the verdicts on time by real runs, idle and with neighbours: an hour; MACHINE=idle

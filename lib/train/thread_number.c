@@ -13,7 +13,7 @@ enum { TRIAL_SPANS = 4 };
 enum { FIRST_WAIT = 4, LONGEST_WAIT = 64, LASTING = 8 };
 enum { CROWDED_SPANS = 2 };
 
-static const double CROWDED = 0.05;            // share of the time
+static const double CROWDED = 0.10;            // share of the time
 static const double CLEAR = 0.2, LEAST = 0.02; // parts of the cost
 
 void thread_number_init(thread_number *t, int most, bool follows) {

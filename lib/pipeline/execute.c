@@ -268,7 +268,7 @@ static status run_execution(execution_work *w, error *err) {
     TRY(planned_seed_look(w->p, w->seed, err));
     TRY(compare_models(w, err));
 out:
-    if (rc != STATUS_OK && w->current) drop_link(w);
+    if (rc != STATUS_OK) drop_link(w);
     close_work(w);
     return rc;
 }

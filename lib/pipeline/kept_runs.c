@@ -171,8 +171,8 @@ static void read_evaluation(const char *folder, kept_run *w) {
     }
 }
 
-// The geometric mean over the executions, as in a report; one that was stopped and resumed has no
-// time.
+// The geometric mean over the executions, as in a report on all of them; one that was stopped and
+// resumed has no time.
 static double mean_seconds(const execution_list *list) {
     double sum = 0;
     size_t count = 0;
@@ -391,8 +391,7 @@ static void print_table(const pipeline *p, const kept_run *rows, size_t count) {
     }
     show_size(bytes, size);
     if (repeated)
-        printf("S/EPOCH: geometric mean over the executions; a report leaves out those of another "
-               "version, host or number of threads\n");
+        printf("S/EPOCH: geometric mean over the executions; a report is on one of them\n");
     if (nearest)
         printf("(NAME): the nearest experiment, as no file has the name of a rung or a variant\n");
     if (unfinished) printf("+N: executions that were stopped or are running\n");

@@ -180,6 +180,7 @@ static yaml_node *evidence_node(const results *r) {
     yaml_put(node, "shards_differ", yaml_new_boolean(shards_differ(r)));
     yaml_put(node, "one_v", one_v_of(r));
     yaml_put(node, "by_hand", facts_by_hand(r));
+    yaml_put(node, "planned", yaml_new_boolean(r->options.plan != NULL));
     yaml_put(node, "least_accurate", json_new_text(extreme_of(r, -1)));
     yaml_put(node, "most_accurate", json_new_text(extreme_of(r, 1)));
     return node;

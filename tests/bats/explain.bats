@@ -259,7 +259,7 @@ a_rung() {
     grep -q '^- There is no verdict on the time of any step.$' out/report.md
     [ "$(of all "c['time']['kind'], c['time']['missing']")" = "('none', 'turns')" ]
     grep -q '^| \*\*Loader workers\*\* | .* | no verdict: took no turns |' out/report.md
-    says out/report.md "A verdict on time needs runs that took turns in 3 executions: the same command without TIME=0, or \`time-runs\`."
+    says out/report.md "A verdict on time needs runs that took turns in 3 executions: the same command without TIME=0."
 }
 
 @test "the learning rate is not called the cause if scaling it recovers little or nothing was lost" {

@@ -196,7 +196,7 @@ interval() {
     turns t executions=2 a:0.001 b:0.0005
     succeeds "$REPORT" b --baseline a --turns t --out out
     says out/report.md "| no verdict: 2 of 3 executions |"
-    says out/report.md 'A verdict on time needs runs that took turns in 3 executions: '
+    says out/report.md 'A verdict on time needs trainings that took turns:'
     [ "$(compared out/report.json b "c['time']['kind'], c['time']['missing'], c['time']['subject'], c['ratio']['low']")" = "('none', 'executions', 2, None)" ]
     succeeds "$REPORT" b --baseline a --turns t --out zh --lang zh
     says zh/report.md "| 无结论：3 次执行中只有 2 次 |"

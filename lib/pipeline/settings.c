@@ -72,7 +72,7 @@ static const setting_row table[SETTINGS] = {
     [SETTING_PRECISION] = {"PRECISION", TRAINS,
                            "how well times are compared, in per cent (default: 1)"},
     [SETTING_WHOLE] = {"WHOLE", TRAINS, "1: runs that are compared take turns of whole trainings"},
-    [SETTING_TIME] = {"TIME", TRAINS, "0: time nothing; 1: time a study, or a resumed run, whatever varies"},
+    [SETTING_TIME] = {"TIME", TRAINS, "0: time nothing; 1: time a study, or a resumed run"},
     [SETTING_JOBS] = {"JOBS", FOR(EXPERIMENT),
                       "runs that train at once, of one thread, if none is timed"},
     [SETTING_RESUME] = {"RESUME", TRAINS, "0: restart stopped training runs from the beginning"},

@@ -16,11 +16,14 @@ static const char *const kinds[] = {
     [VERDICT_SMALL] = "small", [VERDICT_SAME] = "same",           [VERDICT_UNDECIDED] = "undecided",
     [VERDICT_COST] = "cost"};
 
-static const char *const lacks[] = {
-    [MISSING_NOTHING] = "",    [MISSING_LIKE_FOR_LIKE] = "like-for-like",
-    [MISSING_TURNS] = "turns", [MISSING_EXECUTIONS] = "executions",
-    [MISSING_QUIET] = "quiet", [MISSING_TEST_DATA] = "test-data",
-    [MISSING_SEEDS] = "seeds"};
+static const char *const lacks[] = {[MISSING_NOTHING] = "",
+                                    [MISSING_LIKE_FOR_LIKE] = "like-for-like",
+                                    [MISSING_TURNS] = "turns",
+                                    [MISSING_EXECUTIONS] = "executions",
+                                    [MISSING_QUIET] = "quiet",
+                                    [MISSING_DEMAND] = "demand",
+                                    [MISSING_TEST_DATA] = "test-data",
+                                    [MISSING_SEEDS] = "seeds"};
 
 static const char *const tests[] = {[TEST_NONE] = "",
                                     [TEST_TURNS] = "turns",

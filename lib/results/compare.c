@@ -82,7 +82,9 @@ void compare_arms(const turn_evidence *e, size_t subject, size_t baseline, doubl
     const verdict beside =
         judge_arms(&e->all, subject, baseline, samples, c->simulated, &c->beside);
     c->speedup = no_estimate;
-    c->time = verdict_none(beside.missing == MISSING_NOTHING ? MISSING_QUIET : beside.missing);
+    c->time = verdict_none(beside.missing != MISSING_NOTHING ? beside.missing
+                           : e->known                        ? MISSING_QUIET
+                                                             : MISSING_DEMAND);
     c->time.subject = c->time.baseline = e->all.executions;
 }
 
@@ -97,7 +99,7 @@ static void take_turns(comparison *c) {
     compare_arms(e, arm[0], arm[1], samples[0] / samples[1], c);
     c->spread = (interval){NAN, NAN};
     c->seconds = no_estimate;
-    if (c->time.missing == MISSING_QUIET) return;
+    if (isnan(c->speedup.value)) return; // no evidence
     turn_difference(turn_evidence_on(e, arm[0], arm[1]), samples, arm, &c->seconds);
     if (c->time.missing == MISSING_EXECUTIONS) c->seconds.range = (interval){NAN, NAN};
 }

@@ -33,7 +33,7 @@ typedef struct comparison {
     const struct timed_arms *timing;
     verdict time, accuracy;
     estimate speedup;       // seconds per epoch: baseline / subject
-    estimate beside;        // the same beside other programs, where MISSING_QUIET: no evidence
+    estimate beside;        // the same of all rounds, where MISSING_QUIET or _DEMAND: no evidence
     estimate seconds;       // per epoch: subject - baseline
     estimate total;         // of the whole training: subject - baseline
     interval spread;        // if `speedup` has no interval: from slowest to fastest epochs

@@ -48,6 +48,7 @@ void turn_evidence_make(const turn_log *l, const turn_load *loads, size_t arms, 
                         turn_evidence *e) {
     *e = (turn_evidence){.loads = memory_new(arms, sizeof *loads)};
     memcpy(e->loads, loads, arms * sizeof *loads);
+    for (size_t i = 0; i < l->turn_count; i++) e->known |= l->turns[i].demand != DEMAND_UNKNOWN;
     turn_fit_make(l, arms, DEMAND_UNKNOWN, &e->all);
     turn_fit_make(l, arms, quiet, &e->quiet);
 }

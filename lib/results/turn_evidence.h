@@ -35,6 +35,7 @@ typedef struct turn_evidence {
     turn_fit all;   // of all rounds
     turn_fit quiet; // of the quiet rounds, in the executions that have enough of them
     turn_load *loads;
+    bool known; // what other programs wanted, in some round
 } turn_evidence;
 
 // Of the executions that ended; of `loads`, one for each arm, a copy is kept. `quiet`: the demand

@@ -37,6 +37,7 @@ typedef enum verdict_missing {
     MISSING_TURNS,         // time: the two took no turns together (turn_times.h)
     MISSING_EXECUTIONS,    // time: fewer than VERDICT_EXECUTIONS in which they took turns
     MISSING_QUIET,         // time: the two load the machine unlike, and others kept it busy
+    MISSING_DEMAND,        // time: the same, and whether others wanted it is not known
     MISSING_TEST_DATA,     // accuracy: different test data, or none
     MISSING_SEEDS // accuracy: no common seed with predictions, and fewer than three common seeds
 } verdict_missing;

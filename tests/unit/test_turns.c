@@ -230,6 +230,23 @@ static void unlike_arms_are_compared_in_quiet_rounds(void **state) {
     turn_evidence_release(&e);
 }
 
+// As on a system whose /proc does not count what others want, and in turns of older versions.
+static void unlike_arms_need_to_know_what_others_want(void **state) {
+    (void)state;
+    turn_log l;
+    turn_evidence e;
+    comparison c = {0};
+    simulate_busy(&l, 5);
+    for (size_t i = 0; i < l.turn_count; i++) l.turns[i].demand = DEMAND_UNKNOWN;
+    turn_evidence_make(&l, unlike, 2, 0, &e);
+    assert_false(e.known);
+    compare_arms(&e, 1, 0, 1, &c);
+    assert_int_equal(c.time.missing, MISSING_DEMAND);
+    assert_true(isnan(c.speedup.value) && c.beside.value > 0);
+    turn_evidence_release(&e);
+    turn_log_release(&l);
+}
+
 static void alike_arms_are_compared_in_every_round(void **state) {
     (void)state;
     turn_evidence e = evidence_of(1, alike);
@@ -585,6 +602,7 @@ int main(void) {
         cmocka_unit_test(an_execution_that_did_not_end_does_not_count),
         cmocka_unit_test(an_arm_of_one_entry_keeps_it),
         cmocka_unit_test(unlike_arms_are_compared_in_quiet_rounds),
+        cmocka_unit_test(unlike_arms_need_to_know_what_others_want),
         cmocka_unit_test(alike_arms_are_compared_in_every_round),
         cmocka_unit_test(a_machine_is_quiet_if_it_has_room),
         cmocka_unit_test(equal_arms_rarely_differ),

@@ -3,7 +3,7 @@
 # second of each way, and the number that follows against the best fixed one, as the median of the
 # rounds' ratios.
 #
-#     awk -F , -f median.awk -f load.awk -v csv=load.csv ROUNDS
+#     awk -F , -f median.awk -f load.awk -v csv=load.csv -v order=WAYS ROUNDS
 #
 # Exit code 4 if a ratio is below its goal.
 
@@ -12,10 +12,11 @@ function median_of(key, way,    i, v) {
     return middle(v, rounds)
 }
 
+BEGIN { way_count = split(order, ways, " ") }
+
 FNR > 1 {
     key = $1 "," $2
     if (!(key in seen)) { seen[key]; keys[++key_count] = key }
-    if (!($3 in known)) { known[$3]; ways[++way_count] = $3 }
     if ($4 > rounds) rounds = $4
     speed[key, $3, $4] = $5
 }

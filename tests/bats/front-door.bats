@@ -301,6 +301,7 @@ stop_early() {
     folder=$(echo "$ARTIFACTS"/turns/*)
     [ "$("$BIN/manifest" get "$folder/manifest.yaml" results.executions)" -ge 3 ]
     ! grep -q "no verdict" "$ARTIFACTS"/compare-tiny-other*/report.md || fail "no verdict on the page"
+    grep -q "arms took turns: [0-9]* whole trainings of each" "$ARTIFACTS"/compare-tiny-other*/report.md
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml"
     [ "$(trained)" -eq 0 ]
     [[ $output == *"estimate  all: nothing left to run"*"$folder: up to date"* ]] || fail "$output"
@@ -359,13 +360,13 @@ tools_that_note_turns() {
 }
 
 @test "whole trainings take turns, and give the verdict" {
-    "$BIN/time-runs" --help | grep -q -- --whole || skip "time-runs has no --whole yet"
     local folder
     write_experiment "$WORK/other.yaml" name=other model="$BATS_FILE_TMPDIR/small.yaml" optimizer='{kind: sgd, lr: 0.02}'
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" WHOLE=1
     folder=$(echo "$ARTIFACTS"/turns/*)
     [ "$("$BIN/manifest" get "$folder/manifest.yaml" results.executions)" -ge 3 ]
     ! grep -q "no verdict" "$ARTIFACTS"/compare-tiny-other*/report.md || fail "no verdict on the page"
+    grep -q "arms took turns: [0-9]* whole trainings of each" "$ARTIFACTS"/compare-tiny-other*/report.md
     succeeds pipeline compare EXPS="$TINY $WORK/other.yaml" WHOLE=1
     [[ $output == *"estimate  all: nothing left to run"*"$folder: up to date"* ]] || fail "$output"
 }

@@ -4,21 +4,26 @@
 
     published_networks.py DOCUMENT kuangliu=CLONE weiaicunzai=CLONE [PATTERN]
 
-The clones are those of SOURCES; torchvision is PyPI's. PATTERN: only networks whose names contain it; their rows in
-DOCUMENT are replaced, the others stay. The code of the clones is executed. A network takes a second to some minutes.
+The clones are those of SOURCES; torchvision and timm are packages that Python can import. PATTERN: only networks whose
+names contain it; their rows in DOCUMENT are replaced, the others stay. The code of the clones is executed. A network takes
+a second to some minutes.
 """
 import os
 import re
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = {
     "kuangliu": "https://github.com/kuangliu/pytorch-cifar",
     "weiaicunzai": "https://github.com/weiaicunzai/pytorch-cifar100",
     "torchvision": "https://github.com/pytorch/vision",
+    "timm": "https://github.com/huggingface/pytorch-image-models",
 }
+# What makes a network of a package, from its name.
+MAKES = {"torchvision": "torchvision.models:%s", "timm": "timm:create_model('%s', num_classes=10)"}
 # FILE: what makes its networks; the size of the images, if it is not 32.
 NETWORKS = {
     "kuangliu": {
@@ -41,11 +46,21 @@ NETWORKS = {
             "mnasnet0_5/64 mnasnet1_0/64 mobilenet_v2/64 mobilenet_v3_large/64 mobilenet_v3_small/64 regnet_x_400mf/64 "
             "regnet_y_400mf/64 resnet18/64 resnet50/64 resnext50_32x4d/64 shufflenet_v2_x0_5/64 shufflenet_v2_x1_0/64 "
             "squeezenet1_1/64 swin_t/64 vgg11/64 vit_b_16(image_size=64)/64 wide_resnet50_2/64"},
+    "timm": {
+        "": "resnet10t/64 resnet18d/64 seresnet18/64 resnext26ts/64 ecaresnet26t/64 skresnet18/64 res2net50_26w_4s/64 "
+            "efficientnet_lite0/64 efficientnet_b0/64 mobilenetv2_050/64 mobilenetv3_small_075/64 mobileone_s0/64 "
+            "ghostnet_050/64 mnasnet_small/64 fbnetc_100/64 spnasnet_100/64 tf_mixnet_s/64 regnetx_002/64 regnety_002/64 "
+            "densenet121/64 dla34/64 hrnet_w18_small/64 vgg11_bn/64 repvgg_a0/64 rexnetr_100/64 hardcorenas_a/64 lcnet_050/64 "
+            "tinynet_e/64 semnasnet_050/64 convnext_atto/64 convnextv2_atto/64 cspresnet50/64 darknet17/64 selecsls42/64 "
+            "xception41/64 inception_v3/96 edgenext_xx_small/64 mobilevit_xxs/64 resmlp_12_224/224 mixer_s32_224/224 "
+            "convmixer_768_32/64 deit_tiny_patch16_224/224 levit_128s/224 poolformer_s12/64 nf_resnet26/64 gernet_s/64 "
+            "resnetv2_50/64 vovnet39a/64 starnet_s1/64 fasternet_t0/64"},
 }
 # Code that PyTorch refuses under Python 3, and what is put in its place.
 REPAIRS = {"kuangliu": {"shufflenet": ("out_planes/4", "out_planes//4")}}
 SECONDS = 1200
 ROW = re.compile(r"^\| (\w+) \| `([^`]*)` \|.*\|$")
+VERSION = re.compile(r"^- (\w+): <[^>]*>, (.*)$")
 HEAD = """# Published networks
 
 <!-- tests/python/published_networks.py writes this page -->
@@ -73,21 +88,23 @@ def networks(clones):
                 yield source, "%s/models/%s.py" % (clones[source], file) if file else "", name, int(size or 32)
 
 
-def result(file, name, size, repair):
-    """What from_torch says of a network."""
+def result(source, file, name, size, repair):
+    """What from_torch says of a network; None if something ended it."""
     environment = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python"))
     with tempfile.TemporaryDirectory() as folder:
         if repair:
             with open(file, encoding="utf-8") as broken, open(folder + "/net.py", "w", encoding="utf-8") as mended:
                 mended.write(broken.read().replace(*repair))
             file = folder + "/net.py"
-        made = "%s:%s" % (file or "torchvision.models", name)
+        made = "%s:%s" % (file, name) if file else MAKES[source] % name
         try:
             ran = subprocess.run([sys.executable, "-m", "lockstep.from_torch", made, "--input", "3,%d,%d" % (size, size),
                                   "--out", folder, "--name", "net", "--check"], env=environment, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             return "| | not compared within %d minutes" % (SECONDS // 60)
+    if ran.returncode < 0:
+        return None
     told = re.search(r"(\d+) layers, ([\d,]+) parameters", ran.stdout)
     if not told:
         why = [line for line in ran.stderr.splitlines() if line.startswith("from_torch: ")][-1:]
@@ -99,39 +116,42 @@ def result(file, name, size, repair):
     return "%s | %s | %s" % (told[1], told[2], ("the same: " if same else "ANOTHER: ") + figures + with_repair)
 
 
-def rows_of(document):
-    """{SOURCE.NETWORK: its row} of a page."""
+def read(document):
+    """Of a page: {SOURCE.NETWORK: its row}, {SOURCE: its version}."""
     if not os.path.exists(document):
-        return {}
+        return {}, {}
     with open(document, encoding="utf-8") as page:
-        return {"%s.%s" % found.groups(): line for line in page.read().splitlines() for found in [ROW.match(line)] if found}
+        lines = page.read().splitlines()
+    return ({"%s.%s" % found.groups(): found[0] for found in map(ROW.match, lines) if found},
+            dict(found.groups() for found in map(VERSION.match, lines) if found))
 
 
-def write(document, rows, clones, torchvision):
-    order = ["%s.%s" % (source, name) for source, _, name, _ in networks(clones)]
-    versions = {source: commit(clones[source]) if clones[source] else torchvision for source in SOURCES}
+def write(document, rows, versions, order):
     same = sum("| the same: " in line for line in rows.values())
     with open(document, "w", encoding="utf-8") as page:
-        page.write(HEAD + "".join("- %s: <%s>, %s\n" % (s, address, versions[s]) for s, address in SOURCES.items()))
-        page.write("\n%d of %d are the same network.\n" % (same, len(order)))
+        page.write(HEAD)
+        page.write("".join("- %s: <%s>, %s\n" % (s, address, versions[s]) for s, address in SOURCES.items() if s in versions))
+        page.write("\n%d of %d are the same network.\n" % (same, len(rows)))
         page.write("\n| source | network | pixels | layers | parameters | result |\n|---|---|---|---|---|---|\n")
         page.write("".join(rows[key] + "\n" for key in order if key in rows))
 
 
 def main():
-    import torchvision
-
     document, *given = sys.argv[1:]
     clones = dict(item.split("=", 1) for item in given if "=" in item)
-    clones["torchvision"] = None
+    clones.update(dict.fromkeys(MAKES))
     patterns = [item for item in given if "=" not in item]
-    rows = rows_of(document)
-    for source, file, name, size in networks(clones):
+    (rows, versions), found = read(document), list(networks(clones))
+    for source, file, name, size in found:
         key, repair = "%s.%s" % (source, name), REPAIRS.get(source, {}).get(os.path.basename(file)[:-3])
         if patterns[0] in key if patterns else key not in rows:
-            rows[key] = "| %s | `%s` | %d | %s |" % (source, name, size, result(file, name, size, repair))
+            said = result(source, file, name, size, repair)
+            if said is None:
+                continue
+            rows[key] = "| %s | `%s` | %d | %s |" % (source, name, size, said)
+            versions[source] = commit(clones[source]) if clones[source] else version(source)
             print(rows[key], flush=True)
-            write(document, rows, clones, torchvision.__version__)
+            write(document, rows, versions, ["%s.%s" % (source, name) for source, _, name, _ in found])
 
 
 if __name__ == "__main__":

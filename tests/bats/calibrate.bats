@@ -53,12 +53,33 @@ turns() {
     fails_with 3 'too few executions: 2 instead of 6 or more' "$counts" real idle t x w/1-*/train
 }
 
+# pair FOLDER WORD... RUN:SECONDS...: a session of arms that load the machine unlike, 10 s an execution.
+pair() {
+    "$PYTHON" "$ROOT/tests/fixtures/make_turns.py" "$@"
+}
+
+@test "unlike arms: comparisons without a quiet moment decide nothing, and those with another sign contradict" {
+    a_run a threads=1
+    a_run b threads=2
+    pair before executions=20 a:0.001 b:0.0005
+    pair after executions=20 a:0.001 b:0.00051
+    succeeds "$counts" unlike idle before "2 threads" before after
+    [[ $output =~ ^"| 2 threads | idle | (0."[0-9]+" to 0."[0-9]+") | 0."[0-9]+" (0."[0-9]+" to 0."[0-9]+") | 100 | 0 | 12.0 | 2.0 |"$ ]] || fail "$output"
+    pair busy executions=20 demand=1 a:0.001 b:0.002
+    succeeds "$counts" unlike steady busy "2 threads" before after
+    [[ $output == "| 2 threads | steady | (0."*") | none | 0 | 0 | 0.0 | 2.0 |" ]] || fail "$output"
+    fails_with 4 'bursts: 2 threads: 0 instead of at least 80' "$counts" unlike bursts busy "2 threads" before after
+    pair odd executions=40 a:0.001 b:0.002
+    fails_with 4 'bursts: 2 threads: 100 instead of at most 5' "$counts" unlike bursts odd "2 threads" before after
+
+}
+
 @test "too few executions, and other arms, are refused" {
     turns t 5 0.3 0 0
     fails_with 3 "too few executions: 't/turns.st.zst': 5 instead of 6 or more" "$counts" same idle t 0 0
     fails_with 3 'not whole rounds of 3 arms' "$counts" same idle t 0 0 1
     fails_with 2 'two arms or more that were not slowed down' "$counts" slower idle t 0 1
-    fails_with 2 "expected 'same', 'slower' or 'real'" "$counts" same other t 0 0
+    fails_with 2 "expected 'same', 'slower', 'real' or 'unlike'" "$counts" same other t 0 0
 }
 
 # calls WORKERS STEPS: how often the main thread of a training of so many steps reads the clock.

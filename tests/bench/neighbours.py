@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Keeps this machine busy as other users do, for tests/bench/calibrate.
+"""Keeps this machine busy as other users do, for tests/bench/calibrate and load.
 
     neighbours.py steady    one process that computes without a pause
+    neighbours.py loops     two of them
+    neighbours.py build     a build of this library, again and again
     neighbours.py bursts    two processes, each of which pauses and works in turn: pauses of 0.8 s and
                             bursts of 1 s on average, both exponential; 60 % of the bursts compute,
                             and 40 % copy 32 MiB again and again
@@ -12,12 +14,15 @@ It ends with the process that started it, or after a signal.
 import os
 import random
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 
 PAUSE, BURST = 0.8, 1.0  # seconds, on average
 COPIES = 0.4             # share of the bursts
 COPIED = 32 << 20        # bytes
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 
 
 def compute():
@@ -53,6 +58,18 @@ def bursts(parent):
         work(parent, what, random.expovariate(1 / BURST))
 
 
+def build(parent):
+    while os.getppid() == parent:
+        with tempfile.TemporaryDirectory(prefix="lockstep-build.") as folder:
+            make = subprocess.Popen(
+                ["make", "-s", "-C", ROOT, "-j2", "MODE=debug", "BUILD=" + folder, folder + "/obj/debug/liblockstep.a"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while make.poll() is None:
+                if os.getppid() != parent:
+                    make.terminate()
+                time.sleep(0.05)
+
+
 def start(body):
     parent = os.getpid()
     child = os.fork()
@@ -65,9 +82,9 @@ def start(body):
 
 
 def main():
-    kinds = {"steady": [steady], "bursts": [bursts, bursts]}
+    kinds = {"steady": [steady], "loops": [steady, steady], "bursts": [bursts, bursts], "build": [build]}
     if len(sys.argv) != 2 or sys.argv[1] not in kinds:
-        sys.exit("neighbours.py: expected 'steady' or 'bursts'")
+        sys.exit("neighbours.py: expected 'steady', 'loops', 'bursts' or 'build'")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent = os.getppid()
     for body in kinds[sys.argv[1]]:

@@ -5,10 +5,11 @@
 //     verdict_counts same MACHINE FOLDER PERCENT...
 //     verdict_counts slower MACHINE FOLDER PERCENT...
 //     verdict_counts real MACHINE FOLDER WHAT [TRAIN-FOLDER...]
+//     verdict_counts unlike MACHINE FOLDER WHAT IDLE-FOLDER...
 //
-// FOLDER is the --out of time-runs, and MACHINE is idle, steady or bursts. Each command prints a
-// row of a Markdown table, whose header tests/bench/calibrate prints. Exit code 4 if the row misses
-// a goal of docs/performance.md; the message says which.
+// FOLDER is the --out of time-runs, and MACHINE is idle, steady, loops, bursts or build. Each
+// command prints a row of a Markdown table, whose header tests/bench/calibrate prints. Exit code 4
+// if the row misses a goal of docs/performance.md; the message says which.
 //
 // PERCENT... says by how much each arm was slowed down, 0 for the equal ones. From two arms and
 // executions that are drawn at random it forms 200 comparisons, and judges each as time-runs does
@@ -17,36 +18,50 @@
 //
 // WHAT names a difference between two arms, whose whole executions are the train folders: in turn
 // of the first arm and of the second, round after round.
+//
+// `unlike` is for two arms that load the machine unlike, which quiet rounds compare: it forms 100
+// comparisons, each of so many executions as two minutes have, or beside bursts five. One
+// contradicts the idle machine, of which other sessions are given, if it has the other sign, or an
+// interval that lies outside all of theirs.
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/median.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "data/manifest.h"
 #include "data/tensor/tensor_file.h"
 #include "results/run_list.h"
 #include "results/turn_evidence.h"
 #include "results/verdict.h"
 
-enum { COMPARISONS = 200, REAL = 20 };
+enum { COMPARISONS = 200, REAL = 20, UNLIKE = 100 };
 static const double precision = 0.01, limit = 120; // of time-runs, for two arms, by default
 static const double start_seconds = 0.3;           // of the processes of two arms
 
 // The goals of docs/performance.md. All machines: at most ALLOWED of the comparisons of equals
 // differ, and COVERED of their intervals cover 1.
-enum { ALLOWED = 10, COVERED = 186, FOUND = 160, AGREEING = 19 };
+// Of comparisons of unlike arms at most CONTRADICTING contradict the idle machine, and DECIDED are
+// decided where a machine has quiet moments.
+enum { ALLOWED = 10, COVERED = 186, FOUND = 160, AGREEING = 19, CONTRADICTING = 5, DECIDED = 80 };
 typedef struct machine {
     const char *name;
     double slow_down; // per cent: found in FOUND comparisons
     size_t same;      // so many comparisons of equals are "the same"
     bool judges_real; // on others, a taken core changes the difference itself
+    double limit;     // seconds of a comparison of unlike arms
+    bool decides;     // them, as other programs rest at times
 } machine;
-static const machine machines[] = {
-    {"idle", 2, 160, true}, {"steady", 4, 0, false}, {"bursts", 6, 100, false}};
+static const machine machines[] = {{"idle", 2, 160, true, 120, true},
+                                   {"steady", 4, 0, false, 120, false},
+                                   {"loops", 0, 0, false, 120, false},
+                                   {"bursts", 6, 100, false, 300, true},
+                                   {"build", 0, 0, false, 300, false}};
 
 // ---- A session of time-runs ----
 
@@ -369,6 +384,126 @@ out:
     return rc;
 }
 
+// ---- Unlike arms ----
+
+// A session of two arms, and what its manifest says of them.
+typedef struct unlike_session {
+    session s;
+    turn_load loads[2];
+    uint32_t quiet;
+    double seconds; // of an execution, with what it waited for
+} unlike_session;
+
+static status read_about(const char *folder, unlike_session *u, error *err) {
+    yaml_node *root = NULL;
+    int64_t start, end;
+    status rc;
+    TRY(manifest_read_in(&root, err, "%s", folder));
+    for (size_t a = 0; a < 2; a++) {
+        const char *const path[] = {"run.arms.0.execution", "run.arms.1.execution"};
+        u->loads[a] = turn_load_read(yaml_get(root, path[a]));
+    }
+    const double quiet = yaml_number_at(root, "run.quiet");
+    if (!(quiet >= 0 && quiet < DEMAND_UNKNOWN) ||
+        !clock_read_utc(yaml_text_at(root, "run.start"), &start) ||
+        !clock_read_utc(yaml_text_at(root, "run.end"), &end))
+        TRY(yaml_error(root, err, "expected times, and arms that are unlike"));
+    u->quiet = (uint32_t)quiet;
+    u->seconds = (double)(end - start) / (double)u->s.log.execution_count;
+out:
+    yaml_free(root);
+    return rc;
+}
+
+static status unlike_read(const char *folder, unlike_session *u, error *err) {
+    *u = (unlike_session){0};
+    status rc = session_read(&u->s, folder, 2, err);
+    if (rc == STATUS_OK) rc = read_about(folder, u, err);
+    return rc;
+}
+
+static void conclude_unlike(const unlike_session *u, const turn_log *l, judgement *j) {
+    turn_evidence e;
+    turn_evidence_make(l, u->loads, 2, u->quiet, &e);
+    conclude(turn_evidence_on(&e, 0, 1), j);
+    turn_evidence_release(&e);
+}
+
+static void judge_unlike(const unlike_session *u, uint32_t number, double seconds, judgement *j) {
+    const size_t arm[2] = {0, 1}, count = u->s.log.execution_count;
+    size_t *order = draw_executions(&u->s, number);
+    turn_log l = {0};
+    double unused;
+    *j = (judgement){0};
+    while (l.execution_count < count && j->seconds + u->seconds <= seconds) {
+        take_execution(&u->s, order[l.execution_count], arm, &l, &unused);
+        j->seconds += u->seconds;
+    }
+    conclude_unlike(u, &l, j);
+    turn_log_release(&l);
+    free(order);
+}
+
+// The smallest interval that holds those of all idle sessions.
+static status read_idle(int count, char **folder, interval *all, error *err) {
+    *all = (interval){INFINITY, -INFINITY};
+    for (int i = 0; i < count; i++) {
+        unlike_session u;
+        judgement j = {0};
+        const status rc = unlike_read(folder[i], &u, err);
+        if (rc == STATUS_OK) conclude_unlike(&u, &u.s.log, &j);
+        session_release(&u.s);
+        if (rc != STATUS_OK) return rc;
+        all->low = fmin(all->low, j.ratio.range.low);
+        all->high = fmax(all->high, j.ratio.range.high);
+    }
+    return STATUS_OK;
+}
+
+static bool contradicts(const judgement *j, const interval *idle) {
+    if (j->verdict.kind == VERDICT_NONE) return false;
+    const interval *own = &j->ratio.range;
+    return own->low > idle->high || own->high < idle->low;
+}
+
+static bool decides(const judgement *j) {
+    return verdict_is_difference(&j->verdict) || j->verdict.kind == VERDICT_SAME;
+}
+
+static status row_unlike(const machine *m, const char *folder, const char *what, int count,
+                         char **idle_folders, error *err) {
+    unlike_session u;
+    interval idle;
+    judgement all = {0};
+    text missed = {0};
+    size_t decided = 0, contradicting = 0;
+    double executions = 0, seconds = 0;
+    status rc;
+    TRY(unlike_read(folder, &u, err));
+    TRY(read_idle(count, idle_folders, &idle, err));
+    for (uint32_t n = 0; n < UNLIKE; n++) {
+        judgement j;
+        judge_unlike(&u, n, m->limit, &j);
+        decided += decides(&j);
+        contradicting += contradicts(&j, &idle);
+        executions += (double)j.executions / UNLIKE;
+        seconds += j.seconds / UNLIKE;
+    }
+    conclude_unlike(&u, &u.s.log, &all);
+    printf("| %s | %s | (%.3f to %.3f) |", what, m->name, idle.low, idle.high);
+    if (all.verdict.kind == VERDICT_NONE)
+        printf(" none |");
+    else
+        print_ratio(&all.ratio);
+    printf(" %zu | %zu | %.1f | %.1f |\n", decided, contradicting, executions, seconds / 60);
+    miss(&missed, contradicting > CONTRADICTING, what, contradicting, "at most", CONTRADICTING);
+    miss(&missed, m->decides && decided < DECIDED, what, decided, "at least", DECIDED);
+    rc = say(m, &missed, err);
+out:
+    session_release(&u.s);
+    return rc;
+}
+
 // ---- The command ----
 
 static status read_percents(int count, char **texts, double *percent, error *err) {
@@ -384,6 +519,8 @@ static status read_percents(int count, char **texts, double *percent, error *err
 
 static status run_row(const char *kind, const machine *m, const char *folder, int count,
                       char **rest, error *err) {
+    if (strcmp(kind, "unlike") == 0)
+        return row_unlike(m, folder, rest[0], count - 1, rest + 1, err);
     const bool real = strcmp(kind, "real") == 0;
     const size_t arms = real ? 2 : (size_t)count;
     session s = {0};
@@ -403,7 +540,7 @@ out:
 }
 
 int main(int argc, char **argv) {
-    static const char *const kinds[] = {"same", "slower", "real"};
+    static const char *const kinds[] = {"same", "slower", "real", "unlike"};
     error err = {0};
     const machine *m = argc >= 5 ? find_machine(argv[2]) : NULL;
     bool known = false;
@@ -411,8 +548,10 @@ int main(int argc, char **argv) {
         known |= strcmp(argv[1], kinds[i]) == 0;
     const status rc =
         known ? run_row(argv[1], m, argv[3], argc - 4, argv + 4, &err)
-              : error_set(&err, STATUS_USAGE,
-                          "expected 'same', 'slower' or 'real', a machine, a folder and its arms");
+              : error_set(
+                    &err, STATUS_USAGE,
+                    "expected 'same', 'slower', 'real' or 'unlike', a machine, a folder and its "
+                    "arms");
     if (rc != STATUS_OK) fprintf(stderr, "verdict_counts: %s\n", err.message);
     return (int)rc;
 }

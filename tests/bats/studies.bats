@@ -172,7 +172,7 @@ YAML
     [ "$(items "v['compared'] and v['compared']['time']['missing']")" = "[None, 'turns', 'like-for-like']" ]
     grep -qF "| no verdict: took no turns |" out/report.md
     says out/report.md "No times are shown for loader\_workers-4: it was resumed,"
-    says out/report.md "A verdict on time needs runs that took turns in 3 executions: the same command without TIME=0, or \`time-runs\`."
+    says out/report.md "A verdict on time needs runs that took turns in 3 executions: the same command without TIME=0."
 }
 
 @test "a sweep of two keys is a table of accuracies, shaded" {

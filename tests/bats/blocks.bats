@@ -19,6 +19,7 @@ setup() {
     ln -s "$box/build/bin" old/bin
     cp artifacts/submission-single-ddp4.tar.gz handed-in/Li/
     own_copies
+    own_programs
     save_files README.md
     {
         page_blocks README.md
@@ -45,10 +46,8 @@ setup() {
     train-ddp -q --experiment two.yaml --train train.st.zst --test test.st.zst --out two
     awk '/^schema: lockstep.rubric/ { inside = 1 } /^```/ { inside = 0 } inside' "$ROOT/docs/formats.md" >points.yaml
     [ -s points.yaml ]
-    # The reader's own programs. Of two runs that load the machine alike, three executions decide.
-    touch single.py ddp.py
-    printf '#!/bin/sh\nexec true\n' | tee "$box/programs/torchrun" >"$box/programs/python"
-    chmod +x "$box"/programs/{torchrun,python}
+    own_programs
+    # Of two runs that load the machine alike, three executions decide.
     blocks_work docs/comparing.md "s/3f2a 91bc/${keys[0]%/} ${keys[1]%/}/; s/time-runs/& --precision 50 --limit 2/
         s/single dp4\" WHOLE=1/ddp4-same-batch ddp4\" TIME=1 PRECISION=50 WHOLE=1/"
 }

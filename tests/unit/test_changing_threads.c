@@ -72,7 +72,7 @@ static void prepare(fixture *f) {
                         .source = "data"};
 }
 
-static void train(fixture *f, const strategy *s, int world, const backend *be, int threads,
+static void train(fixture *f, const strategy *s, int ranks, const backend *be, int threads,
                   checkpoint *c) {
     const experiment *e = &f->experiment;
     error err = {0};
@@ -92,7 +92,7 @@ static void train(fixture *f, const strategy *s, int world, const backend *be, i
                      .experiment = e,
                      .normalization = {.mean = {0.5f, 0.5f, 0.5f}, .std = {0.25f, 0.25f, 0.25f}},
                      .comm = self,
-                     .world_size = world,
+                     .world_size = ranks,
                      .threads = threads},
         .train = &f->data,
         .test = &f->data,

@@ -211,7 +211,7 @@ static void cores_outside_the_affinity_do_not_count(void **state) {
 }
 
 static bool disturbed(double wall, double cpu, double waited, double others, double cores) {
-    const execution_load u = {wall, cpu, waited, others, cores};
+    const execution_load u = {wall, cpu, waited, others, cores, NAN};
     return execution_is_disturbed(&u);
 }
 

@@ -46,6 +46,7 @@ refuses() {
 # begin OPTION... COMMAND...: in the background, as $timing; its output goes to printed and err. Ends when the
 # arms take turns.
 begin() {
+    rm -f err # that of an earlier call would end the wait
     "$BIN/time-runs" "$@" >printed 2>err 3>&- &
     timing=$!
     wait_until grep -q 'arms to' err
